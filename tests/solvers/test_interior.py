@@ -1,5 +1,7 @@
 """The joint dual by an interior point: the factor of K, its solution, and the solves that crawl without it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from benchmarks.stress import failures
@@ -68,14 +70,7 @@ def test_no_weight_no_rank_and_a_solver_that_gives_up(monkeypatch):
     assert solve_interior(L, labels, margins, np.zeros(80)) is None
     alpha = solve_interior(L[:, :0], labels, margins, np.ones(80))  # a linear program: everything that balances
     assert alpha.sum() == pytest.approx(4 * 80)
-    settings = joint_qp._settings
-
-    def one_iteration():
-        chosen = settings()
-        chosen.max_iter = 1
-        return chosen
-
-    monkeypatch.setattr(joint_qp, "_settings", one_iteration)
+    monkeypatch.setattr(joint_qp, "solve_cone_program", partial(joint_qp.solve_cone_program, max_iter=1))
     assert solve_interior(L, labels, margins, np.ones(80)) is None
 
 

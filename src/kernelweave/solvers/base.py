@@ -1,8 +1,4 @@
-"""The result that every solver returns.
-----------
-Which eigenvalues of a Gram matrix count.
-----------
-Settings with which every cone program is given to Clarabel."""
+"""What the solvers share: their `Result`, cone programs through Clarabel, and which eigenvalues of a matrix count."""
 
 from __future__ import annotations
 
@@ -11,6 +7,14 @@ from typing import Any
 
 import clarabel
 import numpy as np
+import scipy.sparse as sp
+
+# Entries that are wrong by a few eps of k(x, x) change eigenvalues by at most as many eps of the trace, n k(x, x),
+# since ||E||_2 <= ||E||_F. That is at most n eps of the largest eigenvalue, and less where this is nearly the whole
+# trace, as with a large mean.
+FEW = 4.0
+INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
+CLIPPED = 1e-10  # of an indefinite matrix: a positive eigenvalue that can be divided by, relative to the largest
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Result:
     rounds : int
         Working sets of a solve in parts; 0 for other solvers.
     image : image or None
-        What a kernel in parts keeps of its product with the solution, see `qp.in_parts`.
+        What a kernel in parts stores of its product with the solution.
 
     Examples
     --------
@@ -57,29 +61,34 @@ class Result:
     image: Any = field(default=None, repr=False, kw_only=True)
 
 
-# Entries that are wrong by a few eps of k(x, x) change eigenvalues by at most as many eps of the trace, n k(x, x),
-# since ||E||_2 <= ||E||_F. That is at most n eps of the largest eigenvalue, and less where this is nearly the whole
-# trace, as with a large mean.
-FEW = 4.0
-INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
-CLIPPED = 1e-10  # of an indefinite matrix: a positive eigenvalue that can be divided by, relative to the largest
+def solve_cone_program(
+    Q: Any, linear: np.ndarray, A: Any, right: np.ndarray, cones: list, tol: float | None = None, **options: Any
+) -> clarabel.DefaultSolution:
+    """Minimise ``1/2 x'Qx + linear'x`` with ``right - A x`` in the cones; Q of None is zero."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1  # a forked child would wait for its threads
+    if tol is not None:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
+    for name, value in options.items():
+        setattr(settings, name, value)
+    Q = (len(linear),) * 2 if Q is None else Q
+    return clarabel.DefaultSolver(sp.csc_matrix(Q), linear, sp.csc_matrix(A), right, cones, settings).solve()
+
+
+def triangle(M: np.ndarray) -> np.ndarray:
+    """A symmetric matrix as Clarabel's semidefinite cone takes it: its upper triangle by columns, sqrt(2) times all off
+    the diagonal.
+    """
+    columns, rows = np.tril_indices(len(M))  # the lower triangle by rows is the upper one by columns
+    return M[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def above_rounding(values: np.ndarray, dtype: np.dtype | type = np.float64) -> np.ndarray:
-    """Which eigenvalues, in ascending order, are more than rounding leaves of them: a boolean array.
+    """Which eigenvalues, in ascending order, are more than rounding of a matrix of this type leaves of them.
 
     A matrix that should be positive semidefinite has negative eigenvalues by rounding, and positive ones of their size.
 
-    Parameters
-    ----------
-    values : ndarray
-    dtype : dtype
-        In which the entries of the matrix were computed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.base import above_rounding
     >>> above_rounding(np.array([-1e-12, 1e-12, 1e-9, 1.0]))
     array([False, False,  True,  True])
     >>> above_rounding(np.array([-0.5, 1e-12, 1e-9, 1.0]))
@@ -95,11 +104,3 @@ def is_indefinite(values: np.ndarray) -> bool:
     """Whether eigenvalues, in ascending order, have a negative one that is no rounding."""
     smallest, largest = float(values[0]), max(float(values[-1]), 0.0)
     return smallest < -INDEFINITE * max(largest, -smallest * INDEFINITE)
-
-
-def quiet_settings() -> clarabel.DefaultSettings:
-    """Clarabel's default settings without its printing, and without its threads: a forked child would wait for them."""
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    return settings

@@ -13,7 +13,16 @@ epsilon-SVR (1.5)      alpha+ - alpha-                 y             [-C, C]    
 one-class (1.8)        alpha                           0             [0, C]                 1      0
 =====================  ==============================  ============  =====================  =====  =====
 
-Its Lagrangian dual is the machine's primal. For any b, with f = K c,
+Small dense blocks (`pairs`) are solved one after the other until every sample meets the KKT conditions. Each round
+ranks all samples by how far they are from agreeing with the current multiplier b,
+
+    rank_i = max(up_i - b, b - down_i)        (positive: violating; very negative: safely at its bound)
+
+gives the worst of them to one block, and brings the full gradient up to date by reading only the rows whose coefficient
+changed. The pair that violates most is in every block, so every round raises the objective until the violation is
+within the tolerance or below what floating point resolves.
+
+The Lagrangian dual is the machine's primal. For any b, with f = K c,
 
     P(b) = 1/2 c'Kc + sum_i h_i(p_i - f_i - b) + b total,    h_i(z) = max_{lower_i <= v <= upper_i} z v - e|v|
 
@@ -21,8 +30,12 @@ bounds the optimum D from above. So does the primal at any other point; scaling 
 
     P(t, b) = t^2/2 c'Kc + sum_i h_i(p_i - t f_i - b) + b total
 
-is convex in both, and gap = min P(t, b) - D certifies the solution. Decision values are K c + b, with b from the free
-samples.
+is convex in both, and gap = min P(t, b) - D certifies the solution (`certify` at t = 1, `least_gap` at all t). Decision
+values are K c + b, with b from the free samples.
+
+`solve_in_working_set` is the short way for a kernel that is combined of whole Gram matrices, from a start near its
+solution: on a small set of samples the problem is solved as usual, the certificate is computed for all, and samples
+whose coefficient should not be 0 join. `in_parts` is the general way without any matrix.
 
 ======================  ==================
 symbol                  name
@@ -31,54 +44,8 @@ p                       linear
 e, epsilon              insensitivity
 c                       c, Result.solution
 b                       Result.multiplier
-p - K c                 gradient
+g = p - K c             gradient
 ======================  ==================
-
-----------
-Outer loop: solve small dense blocks of the box QP until every sample meets the KKT conditions.
-
-Each round ranks all samples by how far they are from agreeing with the current multiplier b,
-
-    rank_i = max(up_i - b, b - down_i)        (positive: violating; very negative: safely at its bound)
-
-hands the worst of them to one dense block (`_block`), and brings the full gradient up to date by reading only the
-rows whose coefficient changed. The pair that violates most is in every block, so every round raises the objective
-until the violation is within the tolerance or below what floating point resolves. Symbols as in `_pairs`.
-
-----------
-The least duality gap of a point of the box QP over scaled primal points. Symbols as in `box`.
-
-It is needed where the gap at t = 1 and the multiplier b (`_rounds.certify`) is above the limit.
-
-With s = 1 - t and z_i = g_i + s f_i - b, the gap P(t, b) - D is a sum of non-negative terms,
-
-    gap(s, b) = s^2/2 c'Kc + sum_i [h_i(z_i) - (z_i c_i - e |c_i|)],
-
-so that primal and dual do not cancel. For one s the best b is that of a fractional knapsack: by linear programming
-duality
-
-    min_b gap(s, b) = s^2/2 c'Kc + max_v  sum_i (g_i + s f_i)(v_i - c_i) - e (|v_i| - |c_i|)
-
-over lower <= v <= upper, sum(v) = total, which is solved by sorting slopes; its solution v gives the slope by s, too.
-
-----------
-The box QP of `box`, solved on a small working set of a kernel whose entries are computed when they are needed.
-
-Near a solution of a nearby kernel only few samples matter: those with coefficients, and those close to getting one. On
-them the problem is solved as usual; the certificate of `box` (objective, duality gap) is then computed for *all*
-samples, which takes the kernel's product with the coefficients and no more. Where the gap is too large, samples whose
-coefficient should not be 0 join. So the result is as certain as that of the whole problem, but most of the matrix is
-never formed.
-
-This is the short way for a kernel that is combined of whole Gram matrices, from a start near its solution; it gives up
-where that takes too many samples, and the matrix is formed then. `in_parts` is the general way without any matrix.
-
-======  ======================================
-symbol  name
-======  ======================================
-c       solution
-p - Kc  gradient
-======  ======================================
 """
 
 from __future__ import annotations
@@ -90,7 +57,7 @@ from typing import Protocol
 import numpy as np
 
 from .base import Result
-from .compiled import compiled
+from .compiled import compiled, read_only
 from .pairs import LOWEST, MAX_BLOCK, PAIR_FLAT, TINY, down_shift, solve_block, subtract_rows, up_shift
 
 GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
@@ -165,17 +132,23 @@ def solve_box_qp(
     K, linear, lower, upper = _checked(K, linear, lower, upper, total, insensitivity)
     problem = (linear, lower, upper, float(insensitivity))
     diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
-    if not _finite(diagonal):
-        raise ValueError("the diagonal of K contains NaN or infinity")
+    goal = wanted(tol, gap_tol, linear, diagonal, total)
     budget = max(10_000_000, 100 * len(linear)) if max_steps is None else int(max_steps)
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
-    goal = (np.inf, gap_tol, 1.0)
-    if gap_tol is None:  # without a linear term the objective has no other size than its own
-        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else least_size(diagonal, total))
     (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
-    if not (np.isfinite(objective) and np.isfinite(gap) and _finite(gradient)):
+    if not (np.isfinite(objective) and np.isfinite(gap) and is_finite(gradient)):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
     return Result(c, objective, gap, steps, converged, violation, b)
+
+
+def wanted(tol, gap_tol, linear, diagonal, total):
+    """The violation that ends a solve, the gap relative to the objective, and what size this counts as at least."""
+    if not is_finite(diagonal):
+        raise ValueError("the diagonal of K contains NaN or infinity")
+    if gap_tol is not None:
+        return np.inf, gap_tol, 1.0
+    # without a linear term the objective has no other size than its own
+    return tol, GAP_PER_TOL * tol, 1.0 if linear.any() else least_size(diagonal, total)
 
 
 def least_size(diagonal, total):
@@ -191,15 +164,21 @@ def least_size(diagonal, total):
 
 def _checked(K, linear, lower, upper, total, insensitivity):
     """The arrays in the types that the compiled code takes, or a ValueError."""
+    K = as_float(K)
+    return as_rows(K), *checked_problem(K.shape, linear, lower, upper, total, insensitivity)
+
+
+def as_float(K):
+    """The matrix in double or single precision."""
     K = np.asarray(K)
-    if K.dtype not in (np.float64, np.float32):
-        K = K.astype(np.float64)
-    linear, lower, upper = checked_problem(K.shape, linear, lower, upper, total, insensitivity)
+    return K if K.dtype in (np.float64, np.float32) else K.astype(np.float64)
+
+
+def as_rows(K):
+    """A symmetric matrix row by row, and read-only: one compiled specialisation serves all."""
     if not K.flags.c_contiguous:
-        K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)  # K is symmetric
-    K = K.view()
-    K.flags.writeable = False  # one compiled specialisation serves writable and read-only kernels
-    return K, linear, lower, upper
+        K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)
+    return read_only(K)
 
 
 def checked_problem(shape, linear, lower, upper, total, insensitivity):
@@ -211,7 +190,7 @@ def checked_problem(shape, linear, lower, upper, total, insensitivity):
             f"K must be square and linear, lower, upper must match it, got shapes {shape}, {linear.shape}, "
             f"{lower.shape} and {upper.shape}"
         )
-    if not (_finite(linear) and _finite(lower) and _finite(upper)):
+    if not (is_finite(linear) and is_finite(lower) and is_finite(upper)):
         raise ValueError("linear, lower and upper must be finite")
     if not np.isfinite(insensitivity) or insensitivity < 0:
         raise ValueError(f"insensitivity must be finite and not negative, got {insensitivity}")
@@ -223,7 +202,7 @@ def checked_problem(shape, linear, lower, upper, total, insensitivity):
     return linear, lower, upper
 
 
-def _finite(values):
+def is_finite(values):
     """Whether all are finite. The sum of squares shows it in a third of the time, unless it overflows."""
     return math.isfinite(np.dot(values, values)) or bool(np.isfinite(values).all())
 
@@ -234,33 +213,34 @@ def _begin(K, linear, lower, upper, total, insensitivity, start):
         c = feasible(np.array(start, dtype=np.float64).reshape(-1), lower, upper, total)
         gradient = _gradient(K, linear, c)
         objective, gap, _, _ = certify(c, gradient, linear, lower, upper, insensitivity)
-        zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
-        # Zero has objective 0. Where it is not feasible, a cold start's own gradient would cost as much again, so the
-        # yardstick is the largest gap that one sample alone can have.
-        useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * total**2 * np.max(K.diagonal())
-        if not useless or not np.isfinite(gap):
+        if not worse_than_nothing(objective, gap, lower, upper, total, np.max(K.diagonal())):
             return c, gradient
-    c = _cold_start(K, linear, lower, upper, total)
+    c = cold_start(linear, lower, upper, total, lambda rows, missing: missing * K[rows].mean(axis=0))
     return c, _gradient(K, linear, c)
 
 
-def _cold_start(K, linear, lower, upper, total):
-    """Zero where the box allows it; any missing sum goes to the samples that a rough gradient prefers."""
+def worse_than_nothing(objective, gap, lower, upper, total, largest):
+    """Whether a start with this certificate is worse than coefficients of zero.
+
+    Zero has objective 0. Where it is not feasible, a cold start's own gradient would cost as much again, so the
+    yardstick is the largest gap that one sample alone can have, whose diagonal entry is the largest.
+    """
+    zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
+    useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * total**2 * largest
+    return useless and np.isfinite(gap)
+
+
+def cold_start(linear, lower, upper, total, rough_image):
+    """Zero where the box allows it; any missing sum goes to the samples that a rough gradient prefers.
+
+    ``rough_image(rows, missing)`` is K c for coefficients that share the missing sum among these rows.
+    """
     c = np.minimum(np.maximum(0.0, lower), upper)
     missing = total - c.sum()
     if missing == 0.0:
         return c
-    return spread(c, missing, linear - missing * K[some_rows(len(c))].mean(axis=0), lower, upper)
-
-
-def some_rows(n):
-    """Positions of samples that stand for all of them in a rough gradient."""
-    return np.unique(np.linspace(0, n - 1, 32).astype(int))
-
-
-def spread(c, missing, gradient, lower, upper):
-    """Coefficients with a missing sum given to the samples that the gradient prefers."""
-    preference = np.sign(missing) * gradient
+    rows = np.unique(np.linspace(0, len(c) - 1, 32).astype(int))
+    preference = np.sign(missing) * (linear - rough_image(rows, missing))
     order = np.argsort(-preference, kind="stable")
     room = (upper - c if missing > 0 else c - lower)[order]
     before = np.cumsum(room) - room
@@ -299,12 +279,20 @@ def _gradient(K, linear, c):
 def _refresh(K, c, gradient, problem, total):
     """Remove what rounding has done: to the sum, at the sample with most room on its side, and to the gradient."""
     linear, lower, upper, _ = problem
-    excess = c.sum() - total
-    room = np.minimum(np.minimum(upper - c, c - lower), np.abs(c))  # zeros stay zero: an l1 term has a kink there
-    widest = np.argmax(room)
-    if SUM_ERROR * np.abs(c).sum() < abs(excess) < room[widest]:
-        c[widest] -= excess
+    place, excess = excess_of_sum(c, lower, upper, total)
+    c[place] -= excess
     gradient[:] = _gradient(K, linear, c)
+
+
+def excess_of_sum(c, lower, upper, total):
+    """The sample with most room on its side of zero, and how much of it repairs the sum; 0 where nothing is to repair.
+
+    Zeros stay zero: an l1 term has a kink there.
+    """
+    excess = c.sum() - total
+    room = np.minimum(np.minimum(upper - c, c - lower), np.abs(c))
+    place = int(np.argmax(room))
+    return place, excess if SUM_ERROR * np.abs(c).sum() < abs(excess) < room[place] else 0.0
 
 
 def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget):
@@ -464,11 +452,16 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     return top, low, block
 
 
+def one_sided_slopes(c, gradient, lower, upper, insensitivity):
+    """up (-inf where c may not rise) and down (inf where it may not fall), see `pairs`."""
+    up = np.where(c < upper, gradient - np.where(c >= 0.0, insensitivity, -insensitivity), -np.inf)
+    return up, np.where(c > lower, gradient - np.where(c > 0.0, insensitivity, -insensitivity), np.inf)
+
+
 def partners(kernel, c, gradient, lower, upper, insensitivity, raised, lowered):
     """The samples with which the one to be raised, and the one to be lowered, gain most by second order."""
     K, diagonal = kernel
-    up = np.where(c < upper, gradient - np.where(c >= 0.0, insensitivity, -insensitivity), -np.inf)
-    down = np.where(c > lower, gradient - np.where(c > 0.0, insensitivity, -insensitivity), np.inf)
+    up, down = one_sided_slopes(c, gradient, lower, upper, insensitivity)
     for i, slopes in ((raised, up[raised] - down), (lowered, up - down[lowered])):
         both = diagonal[i] + diagonal
         curvature = np.maximum(both - 2.0 * K[i], PAIR_FLAT * np.abs(both) + TINY)
@@ -486,16 +479,8 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
 
     Ends before that only where rounding ends progress (a block that contained the pair that violates most changed no
     coefficient or did not raise the objective, or some in a row raised it by less than the rounding error of that rise)
-    or with the budget.
-
-    Returns
-    -------
-    steps : int
-        Pair updates, and what Newton steps count as.
-    drift : float
-        What rounding may have done to the gradient.
-    idle : int
-        Rounds that did not raise the objective and did not end within tol.
+    or with the budget. Returns the steps (pair updates, and what Newton steps count as), what rounding may have done to
+    the gradient, and the rounds that did not raise the objective and did not end within tol.
     """
     n = len(c)
     jitter = fixed_jitter(n) if n > LEAST else None
@@ -572,21 +557,13 @@ WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the boun
 MOST_CUTS = 60
 
 
-def least_gap(
-    c: np.ndarray,
-    gradient: np.ndarray,
-    linear: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    insensitivity: float,
-    total: float,
-    gap: float,
-    limit: float,
-    violation: float,
-) -> float:
+def least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation):
     """The least of `gap` and min over b and t >= 0 of P(t, b) - D, found until it is clear on which side of the limit.
 
-    Far from the solution, where it could not be within the limit, it is not looked for.
+    Far from the solution, where it could not be within the limit, it is not looked for. With s = 1 - t and
+    z_i = g_i + s f_i - b, the gap is a sum of non-negative terms, so that primal and dual do not cancel:
+
+        gap(s, b) = s^2/2 c'Kc + sum_i [h_i(z_i) - (z_i c_i - e |c_i|)].
     """
     inside = np.minimum(c - lower, upper - c)
     if insensitivity > 0.0:
@@ -626,7 +603,14 @@ def least_gap(
 
 
 class _Cuts:
-    """min_b gap(s, b) and its slope by s, for any s."""
+    """min_b gap(s, b) and its slope by s, for any s.
+
+    For one s the best b is that of a fractional knapsack: by linear programming duality
+
+        min_b gap(s, b) = s^2/2 c'Kc + max_v  sum_i (g_i + s f_i)(v_i - c_i) - e (|v_i| - |c_i|)
+
+    over lower <= v <= upper, sum(v) = total, which is solved by sorting slopes; its solution v gives the slope by s.
+    """
 
     def __init__(self, c, gradient, f, lower, upper, insensitivity, total):
         self.c, self.gradient, self.f, self.insensitivity = c, gradient, f, insensitivity
@@ -685,16 +669,6 @@ def solve_in_working_set(
 
     Parameters are those of `solve_box_qp`, and so is the rule ``gap <= gap_tol * max(1, |objective|)``.
 
-    Parameters
-    ----------
-    kernel : KernelBlocks
-    linear, lower, upper : ndarray of shape (n,)
-    total, insensitivity : float
-    start : ndarray of shape (n,)
-        Usually the solution under a nearby kernel.
-    gap_tol : float
-    max_steps : int, optional
-
     Examples
     --------
     >>> import numpy as np
@@ -723,9 +697,10 @@ def solve_in_working_set(
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
         if gap <= gap_tol * max(1.0, abs(objective)):
             return Result(c, objective, gap, steps, True, violation, b)
-        distance = _distances(c, gradient - b, lower, upper, insensitivity)
-        wanted = int(max(FIRST_FACTOR * len(used), FIRST_SHARE * n_samples))
-        nearest = np.argpartition(distance, min(wanted, n_samples - 1))[:wanted]
+        up, down = one_sided_slopes(c, gradient - b, lower, upper, insensitivity)
+        distance = np.minimum(-up, down)  # from wanting another coefficient; negative where a sample does
+        size = int(max(FIRST_FACTOR * len(used), FIRST_SHARE * n_samples))
+        nearest = np.argpartition(distance, min(size, n_samples - 1))[:size]
         working[nearest] = working[used] = working[distance < 0.0] = True
         rows = np.flatnonzero(working)
         if len(rows) > LARGEST_SHARE * n_samples:
@@ -747,12 +722,3 @@ def solve_in_working_set(
         c = np.zeros(n_samples)
         c[rows] = part.solution
     return None
-
-
-def _distances(
-    c: np.ndarray, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray, insensitivity: float
-) -> np.ndarray:
-    """How far each sample is from wanting another coefficient; negative where it does."""
-    up = np.where(c < upper, -(slope - np.where(c >= 0.0, insensitivity, -insensitivity)), np.inf)
-    down = np.where(c > lower, slope - np.where(c > 0.0, insensitivity, -insensitivity), np.inf)
-    return np.minimum(up, down)

@@ -1,4 +1,4 @@
-"""Compiled steps along cycles of classes: the joint multiclass dual on one dense block of samples.
+"""The joint multiclass dual: compiled steps along cycles of classes on one dense block, and the certificate of a point.
 
 Raising alpha_i^l gives to the column y_i of C what it takes from column l; lowering it does the reverse. So a feasible
 direction is a circulation on the graph of the classes, and the elementary ones are cycles. With the slopes
@@ -11,6 +11,13 @@ largest mean slope of a cycle (Karp, 1978) is the smallest KKT violation that an
 classes are the pair updates of a binary machine and do nearly all of the work; longer ones are looked for when no such
 pair is left.
 
+With z_il = S[l, i] - (b_{y_i} - b_l), any biases give an upper bound on the optimum, and the distance to it is a sum of
+non-negative terms,
+
+    gap(b) = sum_il  C_i max(0, z_il) - alpha_i^l z_il ,
+
+convex and piecewise linear in b. Along one bias its minimum is a weighted quantile.
+
 ======================  ====================================================
 symbol                  name
 ======================  ====================================================
@@ -22,16 +29,6 @@ samples of class a      positions starts[a] .. starts[a + 1] of the block
 
 Compiled functions write into arrays that the Python functions beside them make: what allocates, sorts or raises inside
 compiled code takes longer to compile than all of the steps below.
-
-----------
-Certificate of the joint multiclass dual: KKT violation, biases and duality gap over all samples.
-
-With z_il = S[l, i] - (b_{y_i} - b_l), any biases give an upper bound on the optimum, and the distance to it is a sum of
-non-negative terms,
-
-    gap(b) = sum_il  C_i max(0, z_il) - alpha_i^l z_il ,
-
-convex and piecewise linear in b. Along one bias its minimum is a weighted quantile. Symbols as in `_cycles`.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiled import compiled
-from .pairs import FLAGS, FLAT, larger, smaller
+from .pairs import FLAGS, FLAT, add_scaled, larger, smaller
 
 
 @compiled(fastmath=FLAGS)
@@ -187,21 +184,17 @@ def potentials(edge: np.ndarray, mean: float) -> np.ndarray:
     return bias
 
 
-@compiled(fastmath=FLAGS)
-def add_scaled(target, source, weight):
-    """target += weight * source."""
-    for i in range(target.shape[0]):
-        target[i] += weight * source[i]
-
-
 @compiled
 def transfer(slope, row, starts, source, target, t):
     """Slopes after one sample, whose kernel row is given, moved t from class `source` to class `target`."""
-    add_scaled(slope[target], row, t)
-    add_scaled(slope[source], row, -t)
+    m = row.shape[0]
+    add_scaled(slope[target], row, t, m)
+    add_scaled(slope[source], row, -t, m)
     for l in range(slope.shape[0]):  # noqa: E741
-        add_scaled(slope[l, starts[target] : starts[target + 1]], row[starts[target] : starts[target + 1]], -t)
-        add_scaled(slope[l, starts[source] : starts[source + 1]], row[starts[source] : starts[source + 1]], t)
+        first, last = starts[target], starts[target + 1]
+        add_scaled(slope[l, first:last], row[first:last], -t, last - first)
+        first, last = starts[source], starts[source + 1]
+        add_scaled(slope[l, first:last], row[first:last], t, last - first)
 
 
 @compiled
@@ -288,15 +281,7 @@ def take_steps(
     return steps
 
 
-def solve_cycles(
-    K: np.ndarray,
-    alpha: np.ndarray,
-    slope: np.ndarray,
-    bound: np.ndarray,
-    starts: np.ndarray,
-    tol: float,
-    max_steps: int,
-) -> int:
+def solve_cycles(K, alpha, slope, bound, starts, tol, max_steps):
     """Steps until no cycle of classes has a mean slope above tol; alpha and slope in place. Returns steps."""
     k, m = alpha.shape
     own = np.repeat(np.arange(k), np.diff(starts)), np.arange(m)
@@ -327,9 +312,7 @@ def fill_edges(alpha, slope, labels, bound, edge, sample):
                 sample[l, y] = i
 
 
-def class_edges(
-    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def class_edges(alpha, slope, labels, bound):
     """edge[a, b] over all samples (see `_cycles`) and the sample that attains it."""
     k = len(alpha)
     edge, sample = np.full((k, k), -np.inf), np.full((k, k), -1)
@@ -337,14 +320,12 @@ def class_edges(
     return edge, sample
 
 
-def disagreement(slope: np.ndarray, labels: np.ndarray, bias: np.ndarray) -> np.ndarray:
+def disagreement(slope, labels, bias):
     """z of shape (k, n)."""
     return slope - bias[labels] + bias[:, None]
 
 
-def sample_ranks(
-    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
-) -> np.ndarray:
+def sample_ranks(alpha, slope, labels, bound, bias):
     """How far each sample is from agreeing with the biases (positive: violating)."""
     z = disagreement(slope, labels, bias)
     rank = np.maximum(np.where(alpha < bound, z, -np.inf), np.where(alpha > 0.0, -z, -np.inf))
@@ -352,16 +333,14 @@ def sample_ranks(
     return rank.max(axis=0)
 
 
-def gap_of(alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray) -> float:
+def gap_of(alpha, slope, labels, bound, bias):
     """The duality gap at these biases."""
     z = disagreement(slope, labels, bias)
     z[labels, np.arange(len(labels))] = 0.0
     return float(np.sum(np.where(z > 0.0, bound - alpha, -alpha) * z))
 
 
-def mean_biases(
-    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
-) -> np.ndarray:
+def mean_biases(alpha, slope, labels, bound, bias):
     """Biases that fit the slopes of the free alphas, which equal b_y - b_l at the optimum, by least squares."""
     k, n = alpha.shape
     free = (alpha > 0.0) & (alpha < bound)  # never for the own class, whose alpha is 0
@@ -373,16 +352,14 @@ def mean_biases(
     return bias + np.linalg.solve(laplacian, total)
 
 
-def polish_biases(
-    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
-) -> None:
+def polish_biases(alpha, slope, labels, bound, bias):
     """One sweep of exact minimisation of the gap along each bias, in place."""
     for a in range(len(alpha)):
         own, rest = np.flatnonzero(labels == a), np.flatnonzero(labels != a)
-        rivals = np.delete(np.arange(len(alpha)), a)
-        falling = (slope[rivals][:, own] + bias[rivals, None]).ravel()
+        others = np.delete(np.arange(len(alpha)), a)
+        falling = (slope[others][:, own] + bias[others, None]).ravel()
         at = np.concatenate([falling, bias[labels[rest]] - slope[a, rest]])
-        weight = np.concatenate([np.tile(bound[own], len(rivals)), bound[rest]])
+        weight = np.concatenate([np.tile(bound[own], len(others)), bound[rest]])
         # sum alpha_il z_il contributes sum alpha (b_y - b_l) = 0 in exact arithmetic
         order = np.argsort(at)
         passed = np.cumsum(weight[order])

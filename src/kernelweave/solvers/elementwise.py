@@ -39,25 +39,9 @@ def polynomial(
 ) -> np.ndarray:
     """Every monomial of the weighted matrices (and a constant) of this degree, summed, and their plain sum beside it.
 
-    products (h_d(c, eta_1 K_1, ..) - c^d) + sums (eta_1 K_1 + .. + eta_P K_P).
+    products (h_d(c, eta_1 K_1, ..) - c^d) + sums (eta_1 K_1 + .. + eta_P K_P),  into `out` where that is given. A degree
+    of 1 is the weighted sum. A positive constant adds all monomials of lower degree, each times a power of it.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_kernels, n, n)
-        Symmetric.
-    weights : ndarray of shape (n_kernels,)
-    degree : int
-        At least 1; 1 is the weighted sum.
-    constant : float, default=0
-        A positive one adds all monomials of lower degree, each times a power of it; not the constant alone.
-    products, sums : float
-        What the monomials and the sum are multiplied by.
-    out : ndarray of shape (n, n), optional
-        Where the result goes.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> matrices = np.array([[[2.0]], [[3.0]]])
     >>> polynomial(matrices, np.ones(2), degree=2)  # 4 + 6 + 9
     array([[19.]])
@@ -81,22 +65,9 @@ def polynomial_pullback(
     rows: np.ndarray,
     coef: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The contraction of `polynomial`'s derivative with coefficients.
+    """The contraction of `polynomial`'s derivative with coefficients of shape (n_support, n_outputs) at these rows.
 
-    Parameters
-    ----------
-    matrices, weights, degree, constant, products, sums
-        As for `polynomial`.
-    rows : ndarray of int, shape (n_support,)
-        The samples with coefficients.
-    coef : ndarray of shape (n_support, n_outputs)
-
-    Returns
-    -------
-    gradient : ndarray of shape (n_kernels,)
-        -1/2 sum_ij G_ij dK_ij / deta_m.
-    row_sums : ndarray of shape (n_support,)
-        sum_j G_ij K_ij of every row.
+    Returns the gradient -1/2 sum_ij G_ij dK_ij / deta_m, and sum_j G_ij K_ij of every row.
     """
     shares = (int(degree), float(constant), float(products), float(sums))
     return _polynomial_pullback(matrices, weights, *shares, rows, coef @ coef.T)
@@ -107,19 +78,8 @@ def gaussian(
 ) -> np.ndarray:
     """exp(-sum_m eta_m d_m^2), the Gaussian of weighted squared distances in the kernels' feature spaces.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_kernels, n, n)
-        Symmetric.
-    weights : ndarray of shape (n_kernels,)
-    diagonals : ndarray of shape (n, n_kernels)
-        K_m(i, i).
-    out : ndarray of shape (n, n), optional
-        Where the result goes.
+    `diagonals`, of shape (n, n_kernels), holds K_m(i, i). The result is put into `out` where that is given.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> x = np.array([0.0, 1.0])
     >>> gaussian(np.outer(x, x)[None], np.array([2.0]), x[:, None] ** 2).round(3)  # exp(-2)
     array([[1.   , 0.135],

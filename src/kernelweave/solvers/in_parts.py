@@ -1,11 +1,17 @@
-"""The box QP of `box` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
+"""The box QP of `box_qp` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
 
-Each round takes the samples that violate the KKT conditions most and the best of the round before (`_state`),
-solves the problem on them with the dense solver of `_block` while the others are held fixed, and brings the image K c
-of all samples up to date by the columns whose coefficients changed. The state is arrays at the kernel's place; only
-the working set's block of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are
-those of *all* samples: before the certificate is computed, samples at rest are brought up to date, and the image is
-compared with fresh values at some samples and computed afresh where rounding has changed it too much.
+Each round takes the samples that violate the KKT conditions most and the best of the round before, solves the problem
+on them with the dense solver of `pairs` while the others are held fixed, and brings the image K c of all samples up to
+date by the columns whose coefficients changed. The state is arrays at the kernel's place; only the working set's block
+of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are those of *all* samples:
+before the certificate is computed, samples at rest are brought up to date, and the image is compared with fresh values
+at some samples and computed afresh where rounding has changed it too much.
+
+Slopes and sides are those of `pairs`: c is optimal where  max up <= min down.  A working set holds the samples that
+violate this most on either side, and the most useful ones of the working set before it, so that a sample is given up
+only after it has met some of the others. Samples that have been safely at their bound for some rounds are *at rest*:
+the image is not brought up to date at them, and they are not chosen, until `wake` brings it up to date there with one
+update for all changes since.
 
 ======  ======================================
 symbol  name
@@ -14,17 +20,6 @@ c       solution
 K c     value of an image
 p - Kc  gradient
 ======  ======================================
-
-----------
-The state of a solve in parts, at the kernel's place, and the choice of the samples that one round works on.
-
-Slopes and sides are those of `_pairs`: up_i is the slope of raising c_i (-inf where it may not rise), down_i that of
-lowering it (+inf where it may not fall), and c is optimal where  max up <= min down.  A working set holds the samples
-that violate this most on either side, and the most useful ones of the working set before it, so that a sample is given
-up only after it has met some of the others.
-
-Samples that have been safely at their bound for some rounds are *at rest*: the image is not brought up to date at
-them, and they are not chosen, until `wake` brings it up to date there with one update for all changes since.
 """
 
 from __future__ import annotations
@@ -37,19 +32,19 @@ import numpy as np
 from .base import Result
 from .box_qp import (
     FINAL,
-    GAP_PER_TOL,
     LEAST,
     RESOLUTION,
     STALL,
-    SUM_ERROR,
     checked_problem,
+    cold_start,
+    excess_of_sum,
     feasible,
     fixed_jitter,
     least_gap,
-    least_size,
-    some_rows,
-    spread,
+    wanted,
+    worse_than_nothing,
 )
+from .compiled import read_only
 from .pairs import solve_block
 
 WORKING_SET = 1024
@@ -59,7 +54,7 @@ CHECKED = 64  # samples at which the image is compared with fresh values
 DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
 LONGEST_WAIT = 8  # rounds without a look at the gap, which is a power of 2 times what is wanted
 PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
-STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box`
+STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box_qp`
 NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bounds"
 
 
@@ -164,37 +159,16 @@ def solve_in_parts(
 ) -> Result:
     """Solve the box QP on a kernel in parts; parameters and result are those of `solve_box_qp`.
 
-    Parameters
-    ----------
-    kernel : KernelInParts
-    linear, lower, upper : ndarray of shape (n,)
-    total, insensitivity : float
-    start : ndarray of shape (n,), optional
-    image : image, optional
-        Of the start, where the kernel reuses it. Computed by default.
-    tol, gap_tol
-        As in `solve_box_qp`.
-    max_steps : int, optional
-        Most pair updates; ``max(10_000_000, 1000 n)`` by default.
+    `image` is that of the start, where the kernel has stored it; the result has the `image` of the solution. There are
+    at most ``max(10_000_000, 1000 n)`` pair updates by default.
 
-    Returns
-    -------
-    Result
-        With the `image` of the solution.
-
-    Notes
-    -----
     Memory: a dozen vectors, the block of a working set, and what the kernel needs for an image.
     """
     n = kernel.n_samples
     linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)
     diagonal = np.ascontiguousarray(kernel.diagonal, dtype=np.float64)
-    if not np.isfinite(diagonal).all():
-        raise ValueError("the diagonal of K contains NaN or infinity")
+    goal = wanted(tol, gap_tol, linear, diagonal, total)
     budget = max(10_000_000, STEPS_PER_SAMPLE * n) if max_steps is None else int(max_steps)
-    goal = (np.inf, gap_tol, 1.0)
-    if gap_tol is None:  # without a linear term the objective has no other size than its own
-        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else least_size(diagonal, total))
     solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
         solve.begin(start, image)
@@ -202,19 +176,7 @@ def solve_in_parts(
 
 
 class _Solve:
-    """One solve.
-
-    Parameters
-    ----------
-    kernel : KernelInParts
-    diagonal : ndarray of shape (n,)
-    problem : tuple
-        linear, lower, upper, total and insensitivity.
-    goal : tuple
-        The violation and the gap that are wanted, the latter relative to the objective, and the least size of it.
-    budget : int
-        Most steps.
-    """
+    """One solve; the goal is what `box_qp.wanted` returns."""
 
     def __init__(self, kernel: KernelInParts, diagonal: np.ndarray, problem: Any, goal: Any, budget: int):
         self.linear, self.lower, self.upper, self.total, self.e = problem
@@ -252,29 +214,19 @@ class _Solve:
             state.begin(c, image)
             slopes = state.slopes()
             objective, gap, _ = state.certificate(slopes)
-            zero_is_feasible = self.total == 0.0 and (self.lower <= 0.0).all() and (self.upper >= 0.0).all()
-            # As in `box`: zero has objective 0; where it is not feasible, one sample alone has at most this gap.
-            useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * self.total**2 * self.diagonal.max()
-            if not useless or not np.isfinite(gap):
+            if not worse_than_nothing(objective, gap, self.lower, self.upper, self.total, self.diagonal.max()):
                 return
-        state.begin(self._cold_start())
+        state.begin(cold_start(self.linear, self.lower, self.upper, self.total, self._rough_image))
 
-    def _cold_start(self) -> np.ndarray:
-        """Zero where the box allows it; any missing sum goes to the samples that a rough gradient prefers."""
-        c = np.minimum(np.maximum(0.0, self.lower), self.upper)
-        missing = self.total - c.sum()
-        if missing == 0.0:
-            return c
-        kernel, rows = self.kernel, some_rows(len(c))
-        image, rough = kernel.zero(), np.zeros(len(c))
+    def _rough_image(self, rows: np.ndarray, missing: float) -> np.ndarray:
+        kernel, image, rough = self.kernel, self.kernel.zero(), np.zeros(len(self.linear))
         rough[rows] = missing / len(rows)
         kernel.add(image, rows, rough[rows])
-        values = kernel.place.numpy(kernel.value(image, kernel.place.asarray(rough)))
-        return spread(c, missing, self.linear - values, self.lower, self.upper)
+        return kernel.place.numpy(kernel.value(image, kernel.place.asarray(rough)))
 
     def run(self) -> Result:
         """Rounds until violation and gap are reached, the budget is spent, or rounding ends progress."""
-        state, target, best, lost = self.state, self.tol, np.inf, False
+        state, xp, target, best, lost = self.state, self.state.xp, self.tol, np.inf, False
         while True:
             slopes = state.slopes()
             self._judge(slopes)
@@ -290,11 +242,14 @@ class _Solve:
             fresh = self._refresh(slopes)
             slopes = state.slopes()
             objective, gap, b = state.certificate(slopes)
-            self._check_finite(objective, gap, slopes)
+            if not (np.isfinite(objective) and np.isfinite(gap) and bool(xp.all(xp.isfinite(slopes.gradient)))):
+                raise ValueError(NOT_FINITE)
             violation, limit = slopes.violation, self.gap_tol * max(self.floor, abs(objective))
             ends = self.steps >= self.budget or ((stalled or fresh) and not violation <= 0.9 * best)
             if violation <= self.tol and gap > limit and (ends or self.tol < np.inf):
-                gap = self._least_gap(slopes, gap, limit)
+                gradient = self.kernel.place.numpy(slopes.gradient)
+                bounds = self.lower, self.upper, self.e, self.total
+                gap = least_gap(state.c, gradient, self.linear, *bounds, gap, limit, violation)
             converged = violation <= self.tol and gap <= limit
             if converged or ends or violation == 0.0:
                 return Result(
@@ -354,10 +309,8 @@ class _Solve:
         gradient = np.array(state.place.numpy(state.place.take(slopes.gradient, rows)))
         new, after = before.copy(), gradient.copy()
         ends = m == len(state.c) or violation < FINAL * target
-        K = self.block.view()
-        K.flags.writeable = False
         self.steps += solve_block(
-            (K, np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
+            (read_only(self.block), np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
             self.diagonal[rows],
             (new, after, self.lower[rows], self.upper[rows], self.e),
             0.9 * target if ends else INNER * violation,
@@ -397,10 +350,8 @@ class _Solve:
         """Remove what rounding has done to the sum and the image; returns whether it did too much to the image."""
         state = self.state
         c = state.c
-        excess = c.sum() - self.total
-        room = np.minimum(np.minimum(self.upper - c, c - self.lower), np.abs(c))
-        widest = np.argmax(room)
-        if SUM_ERROR * np.abs(c).sum() < abs(excess) < room[widest]:
+        widest, excess = excess_of_sum(c, self.lower, self.upper, self.total)
+        if excess:
             state.move(np.array([widest]), np.array([-excess]), np.array([c[widest] - excess]))
         if self.steps == 0 or self._drift() <= self._allowed(slopes):
             return False
@@ -429,16 +380,6 @@ class _Solve:
         kept = place.numpy(place.take(kernel.value(state.image, state.there), rows))
         return float(np.abs(fresh - kept).max())
 
-    def _least_gap(self, slopes: Slopes, gap: float, limit: float) -> float:
-        gradient = self.kernel.place.numpy(slopes.gradient)
-        bounds = self.lower, self.upper, self.e, self.total
-        return least_gap(self.state.c, gradient, self.linear, *bounds, gap, limit, slopes.violation)
-
-    def _check_finite(self, objective: float, gap: float, slopes: Slopes) -> None:
-        xp = self.state.xp
-        if not (np.isfinite(objective) and np.isfinite(gap) and bool(xp.all(xp.isfinite(slopes.gradient)))):
-            raise ValueError(NOT_FINITE)
-
 
 FILLED = 2.0  # a working set holds at most so many times as many samples as violate
 REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
@@ -448,15 +389,7 @@ REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 @dataclass
 class Slopes:
-    """What one look at the gradient finds, arrays of the place.
-
-    Attributes
-    ----------
-    gradient, up, down : array of shape (n,)
-        With -inf and +inf for samples that may not move, and for those at rest.
-    top, low : float
-        max up and min down.
-    """
+    """Gradient, up and down (-inf and +inf for samples that may not move or are at rest) at the place; max, min."""
 
     gradient: Any
     up: Any
@@ -471,15 +404,7 @@ class Slopes:
 
 
 class State:
-    """Coefficients, their image and the bounds.
-
-    Attributes
-    ----------
-    c : ndarray of shape (n,)
-        The coefficients, on the host; `there` has them at the place.
-    image : image
-        True at the samples that are not at rest.
-    """
+    """Coefficients c on the host and `there`, at the place; their image, true at the samples that are not at rest."""
 
     def __init__(self, kernel: Any, linear: np.ndarray, lower: np.ndarray, upper: np.ndarray, insensitivity: float):
         self.kernel, self.place, self.xp = kernel, kernel.place, kernel.place.xp
@@ -505,14 +430,10 @@ class State:
                 self.kernel.add(image, rows, c[rows])
         self.image = image
 
-    def gradient(self) -> Any:
-        """p - K c; not true at samples at rest."""
-        return self.p - self.kernel.value(self.image, self.there)
-
     def slopes(self) -> Slopes:
         """The one-sided slopes of all samples that are not at rest."""
         xp, c = self.xp, self.there
-        gradient = self.gradient()
+        gradient = self.p - self.kernel.value(self.image, self.there)  # not true at samples at rest
         rises, falls = c < self.u, c > self.l
         if self.mask is not None:
             rises, falls = rises & self.mask, falls & self.mask

@@ -9,25 +9,12 @@ A_i being the sum of alpha_i^l over l. Its Lagrangian dual is the machine's prim
 
 bounds the optimum from above, which certifies the solution.
 
-The solver keeps every class balanced by moving along cycles of classes (`_cycles`). Each round ranks the samples by how
-far they disagree with the best biases (`_biases`), solves the worst few as one dense block, and adds their change to
-the slopes of all samples, so that a round reads one row of K for each sample that moved. Once the free alphas are few
-and settled, a Newton step on them ends the slow tail. Kernels of low rank leave many more alphas free than they can
-determine, and steps crawl at large bounds: after a number of steps that grows with its cost, an interior point
-(`_interior`) gives a better place to go on from.
-
-======================  ============================
-symbol                  name
-======================  ============================
-m_il                    margins[i, l]
-alpha_i^l               alpha[l, i]
-C                       Result.solution (n, k)
-b                       Result.multiplier (k,)
-dJ / d alpha_i^l        slope[l, i]
-======================  ============================
-
-----------
-The joint multiclass dual by an interior point, for where steps along cycles crawl: low rank and large bounds.
+The solver keeps every class balanced by moving along cycles of classes (`cycles`). Each round ranks the samples by how
+far they disagree with the best biases, solves the worst few as one dense block, and adds their change to the slopes of
+all samples, so that a round reads one row of K for each sample that moved. Once the free alphas are few and settled, a
+Newton step on them ends the slow tail. Kernels of low rank leave many more alphas free than they can determine, and
+steps crawl at large bounds: after a number of steps that grows with its cost, an interior point gives a better place to
+go on from.
 
 With K = L L', L of few columns, the dual is a program in the alphas and the weights v_l = L'c_l of each class,
 
@@ -39,6 +26,16 @@ in a few tens of them from any C. A factor that leaves a millionth of K brings t
 ones, of higher rank, are tried where it does not. Its alphas lie strictly inside their box; those whose distance from a
 bound is smaller than that bound's multiplier are set to it, and a few steps along cycles from there end the solve.
 Alphas are in units of the largest bound, or the solver would treat large costs as if there were no bounds.
+
+======================  ============================
+symbol                  name
+======================  ============================
+m_il                    margins[i, l]
+alpha_i^l               alpha[l, i]
+C                       Result.solution (n, k)
+b                       Result.multiplier (k,)
+dJ / d alpha_i^l        slope[l, i]
+======================  ============================
 """
 
 from __future__ import annotations
@@ -49,8 +46,8 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dtrmv
 
-from .base import Result, quiet_settings
-from .box_qp import GAP_PER_TOL
+from .base import Result, solve_cone_program
+from .box_qp import GAP_PER_TOL, as_float
 from .cycles import best_cycle, class_edges, gap_of, mean_biases, polish_biases, potentials, sample_ranks, solve_cycles
 
 LEAST, MOST = 96, 512  # samples in a block
@@ -154,8 +151,7 @@ class _Problem:
     """One solve: the arrays that it changes and the steps on them."""
 
     def __init__(self, K, labels, margins, bound):
-        K = np.asarray(K)
-        self.K = K if K.dtype in (np.float64, np.float32) else K.astype(np.float64)
+        self.K = as_float(K)
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.bound = np.ascontiguousarray(bound, dtype=np.float64)
         margins = np.asarray(margins, dtype=np.float64)
@@ -195,7 +191,6 @@ class _Problem:
             self.begin(None)
 
     def coefficients(self):
-        """C[i, l] = [y_i = l] A_i - alpha_i^l, thesis (1.10)."""
         return _signed(self.alpha, self.labels)
 
     def refresh(self):
@@ -365,13 +360,13 @@ def _settled(old, new):
 
 
 def _signed(alpha, labels):
-    """C of shape (n, k) from alpha of shape (k, n)."""
+    """C[i, l] = [y_i = l] A_i - alpha_i^l of shape (n, k), thesis (1.10), from alpha of shape (k, n)."""
     C = -alpha.T
     C[np.arange(len(labels)), labels] = alpha.sum(axis=0)
     return C
 
 
-def balance(alpha: np.ndarray, labels: np.ndarray) -> None:
+def balance(alpha, labels):
     """Lower some alphas, in place, until every class gains as much as it gives.
 
     What class l gives to class y is the sum of alpha_i^l over samples of y. Any flow is a circulation plus paths from
@@ -459,13 +454,14 @@ def solve_interior(L: np.ndarray, labels: np.ndarray, margins: np.ndarray, bound
     image = _image(np.column_stack([np.sqrt(unit) * L, np.ones(len(L))]), labels[who], cls, who, k)
     weights = sp.eye(n_sums, n_weights)
     box = sp.eye(count, count + n_weights)
-    A = sp.vstack([sp.hstack([image, -weights]), -box, box], format="csc")
+    A = sp.vstack([sp.hstack([image, -weights]), -box, box])
     upper = bound[who] / unit
-    P = sp.diags(np.repeat([0.0, 1.0], [count, n_weights]), format="csc")
+    P = sp.diags(np.repeat([0.0, 1.0], [count, n_weights]))
     linear = np.concatenate([-margins[cls, who], np.zeros(n_weights)])
     limits = np.concatenate([np.zeros(n_sums + count), upper])
     cones = [clarabel.ZeroConeT(n_sums), clarabel.NonnegativeConeT(2 * count)]
-    answer = clarabel.DefaultSolver(P, linear, A, limits, cones, _settings()).solve()
+    feasible = {"tol_infeas_abs": 1e-30, "tol_infeas_rel": 1e-30}  # zero is, and the box is bounded
+    answer = solve_cone_program(P, linear, A, limits, cones, ACCURACY, **feasible)
     if str(answer.status) not in ("Solved", "AlmostSolved"):
         return None
     value = np.clip(np.array(answer.x)[:count], 0.0, upper)
@@ -484,10 +480,3 @@ def _image(features, own, cls, who, k):
     values = features[who].T.ravel()
     alphas = np.tile(np.arange(len(who)), 2 * columns)
     return sp.csc_matrix((np.concatenate([values, -values]), (rows, alphas)), shape=(k * columns, len(who)))
-
-
-def _settings():
-    settings = quiet_settings()
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
-    settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-30  # zero is feasible and the box is bounded
-    return settings

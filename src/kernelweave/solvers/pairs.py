@@ -1,8 +1,8 @@
-"""Compiled pieces of a pair update (sequential minimal optimisation) of the box QP.
+"""One dense block of the box QP: pair updates (sequential minimal optimisation), and Newton steps on the free samples.
 
 The problem is  maximise  p'c - e |c|_1 - 1/2 c'Kc  with  sum(c) fixed and  lower <= c <= upper.
-A step moves one pair,  c_i += t,  c_j -= t,  which keeps the sum. With the gradient g = p - K c of the smooth
-part, the one-sided slopes of the objective are
+A pair update,  c_i += t,  c_j -= t,  keeps the sum. With the gradient g = p - K c of the smooth part, the one-sided
+slopes of the objective are
 
     raising c_i:   up_i   = g_i - e  if c_i >= 0  else  g_i + e      (not allowed at the upper bound)
     lowering c_j:  down_j = g_j - e  if c_j > 0   else  g_j + e      (not allowed at the lower bound)
@@ -26,9 +26,6 @@ non-negative floats is the order of their bits) whose lowest bits are replaced b
 integer maximum finds value and place. The values compared are distances from a reference close to the
 current multiplier, so the bits given up are far below the violation itself.
 
-----------
-One dense block of the box QP: pair updates, and Newton steps once the set of free samples has settled.
-
 The block is a list of samples; rows of its kernel are copied out of K when a step first needs them, side by
 side, so that the loops run over short contiguous rows that stay in the cache. A Newton step takes about as long as
 free^3 / (50 samples) pair updates, and is counted as so many steps; it is due after a run of updates, a
@@ -44,7 +41,7 @@ multiplier, and goes on towards the best d that is left: an active set method th
 for which one factor of K_FF serves throughout. A step that rounding keeps from raising it is taken back. A ridge keeps
 the factor of a rank-deficient kernel defined; slopes are taken from their mean, or b 1 / ridge would be far larger than
 d. The Cholesky factors are our own because they are as fast as LAPACK's at this size, use one thread, and compile in a
-fraction of the time. Symbols as in `_pairs`.
+fraction of the time.
 """
 
 from __future__ import annotations
@@ -52,11 +49,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 from numba.extending import intrinsic
 
-from .compiled import compiled
+from .compiled import compiled, read_only
 
 # No "ninf": the masks are infinities. "nnan": the caller finds NaN in K by checking the final gradient.
 FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -69,7 +64,7 @@ LOWEST = -1.7e308  # any finite number is larger
 TINY = 1e-300  # keeps zero curvature from dividing by zero
 
 
-def _selecting(comparison: str, doc: str) -> Any:
+def _selecting(comparison: str) -> Any:
     """Minimum or maximum as one compare and select that LLVM may vectorise (Python's own keeps NaN order)."""
 
     @intrinsic
@@ -81,24 +76,17 @@ def _selecting(comparison: str, doc: str) -> Any:
 
         return a(a, b), build
 
-    choose.__doc__ = doc
     return choose
 
 
-larger = _selecting(">", "Larger of two floats.")
-smaller = _selecting("<", "Smaller of two floats.")
+larger = _selecting(">")
+smaller = _selecting("<")
 
 
-def _bits(typing, value):
+@compiled(inner=True)
+def bits(value):
     """Bit pattern of a double."""
-
-    def build(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(value), build
-
-
-bits: Any = intrinsic(_bits)
+    return np.float64(value).view(np.int64)
 
 
 @compiled(inner=True, error_model="numpy")
@@ -129,26 +117,13 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
 
 
 @compiled(inner=True, error_model="numpy")
-def pick_up(gradient, shift):
-    """Argmax of up, also where it violates nothing."""
+def pick_end(gradient, shift, sign):
+    """Argmax of up (sign 1), or argmin of down (sign -1), also where it violates nothing."""
     best = -np.inf
     place = -1
     for k in range(gradient.shape[0]):
-        value = gradient[k] + shift[k]
+        value = sign * (gradient[k] + shift[k])
         if value > best:
-            best = value
-            place = k
-    return place
-
-
-@compiled(inner=True, error_model="numpy")
-def pick_low(gradient, shift):
-    """Argmin of down, also where it violates nothing."""
-    best = np.inf
-    place = -1
-    for k in range(gradient.shape[0]):
-        value = gradient[k] + shift[k]
-        if value < best:
             best = value
             place = k
     return place
@@ -227,27 +202,11 @@ SUM_KEPT = 1e-12  # of the sizes of the coefficients: what a step may do to thei
 PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
-def solve_block(
-    source: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    diagonal: np.ndarray,
-    problem: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float],
-    tol: float,
-    budget: int,
-) -> int:
+def solve_block(source, diagonal, problem, tol, budget):
     """Alternate runs of pair updates with Newton steps on the free samples, in place; returns the number of steps.
 
-    Parameters
-    ----------
-    source : tuple
-        The kernel K, the samples of the block, room for the block's rows of K, and where in it each of them lies.
-    diagonal : ndarray of shape (m,)
-        The diagonal of the block's kernel.
-    problem : tuple
-        Coefficients c and gradient of the block (both changed), their bounds, and the insensitivity.
-    tol : float
-        The violation max up - min down that ends the solve.
-    budget : int
-        Most steps.
+    `source` is the kernel K, the samples of the block, room for the block's rows of K, and where in it each of them
+    lies; `problem` is coefficients c and gradient of the block (both changed), their bounds, and the insensitivity.
     """
     steps, newton_works = 0, True
     source[3][-1] = 0  # rows copied so far
@@ -258,12 +217,7 @@ def solve_block(
         if free == 0:
             return steps
         newton_works = newton_step(*source, *problem, free)
-        steps += 1 + int(newton_cost(free, len(diagonal)))
-
-
-def newton_cost(free, n):
-    """Pair updates that take as long as a Newton step."""
-    return free**3 / (NEWTON_SPEED * n)
+        steps += 1 + int(free**3 / (NEWTON_SPEED * len(diagonal)))
 
 
 @compiled(error_model="numpy")
@@ -283,7 +237,7 @@ def update_pairs(
         free += raise_shift[k] == lower_shift[k]
     steps = 0
     settled = 0
-    i = pick_up(gradient, raise_shift)
+    i = pick_end(gradient, raise_shift, 1.0)
     while i >= 0 and steps < max_steps:
         top = gradient[i] + raise_shift[i]
         row_i = rows[fetch(K, block, rows, slot, i)]
@@ -297,7 +251,7 @@ def update_pairs(
         still = True
         for attempt in range(2):
             if attempt == 1:  # where the best partner cannot move, the one that violates most may
-                j = pick_low(gradient, lower_shift)
+                j = pick_end(gradient, lower_shift, -1.0)
             c_i, c_j = c[i], c[j]
             slope = top - (gradient[j] + lower_shift[j])
             both = diagonal[i] + diagonal[j]
@@ -326,7 +280,7 @@ def update_pairs(
         steps += 1
         i = update_and_pick(gradient, row_i, row_j, t, raise_shift, low - (top - low))
         if i < 0:
-            i = pick_up(gradient, raise_shift)
+            i = pick_end(gradient, raise_shift, 1.0)
     return steps, 0
 
 
@@ -459,10 +413,8 @@ def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity, 
     most = size // PINS + 8
     room = np.empty((most, size)), np.empty(most, np.int64), np.empty((most + 1, most + 1)), np.empty(most + 1)
     gain = follow(A, work, *room, free, c, gradient)
-    rows = rows.view()
-    rows.flags.writeable = False  # as the kernel is: one compiled specialisation serves both
     kept, step = gradient.copy(), work[6]
-    subtract_rows(rows, slots, step, gradient)
+    subtract_rows(read_only(rows), slots, step, gradient)
     if gain + 0.5 * np.dot(step, gradient[free]) > 0.0:  # r'd + d'(g_after - g_before) / 2
         return True
     c[free] = work[0]

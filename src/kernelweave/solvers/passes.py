@@ -6,10 +6,8 @@ For rows i of a matrix F of features, kernels m (columns offsets[m] to offsets[m
     c_i = -slope of the loss at f_i     pulled_m += sum_i a[i, m] c_i F[i, m]
 
 Rows are taken four at a time, so that they are in the first cache of a core when they are read for the second time.
-Products and sums are in float64, whatever F is.
-
-The loss of a sample is  max_v  z v - e |v| - h/2 v^2  over  lower <= v <= upper  with z = p - f, and c is the v at the
-maximum (`machines.terms`).
+Products and sums are in float64, whatever F is. The loss of a sample is that of `ridge`,  max_v  z v - e |v| - h/2 v^2
+over  lower <= v <= upper  with z = p - f, and c is the v at the maximum.
 """
 
 from __future__ import annotations
@@ -17,16 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from .compiled import compiled
+from .ridge import best_response
 
 
 @compiled(inner=True)
 def _response(f, p, lower, upper, h, e):
     """The loss at a value, and c."""
     z = p - f
-    c = max(abs(z) - e, 0.0) / h
-    if z < 0.0:
-        c = -c
-    c = min(max(c, lower), upper)
+    c = best_response(z, lower, upper, h, e)
     return z * c - e * abs(c) - 0.5 * h * c * c, c
 
 
@@ -55,21 +51,8 @@ def _pull(F0, F1, F2, F3, g0, g1, g2, g3, pulled, first, last):
 def one_output(F, offsets, w, b, a, p, lower, upper, h, e, pulled, slopes, sums):
     """A pass over rows of F with one output.
 
-    Parameters
-    ----------
-    F : array of shape (n, n_features)
-    offsets : array of int, shape (n_kernels + 1,)
-    w : array of shape (n_features,)
-    b : float
-    a : array of shape (n, n_kernels)
-    p, lower, upper, h : arrays of shape (n,)
-    e : float
-    pulled : array of shape (n_features,)
-        Is added to.
-    slopes : array of shape (n, n_kernels)
-        Gets dP/da = -c s.
-    sums : array of shape (2,)
-        The sums of losses and of c are added to it.
+    F has shape (n, n_features), a (n, n_kernels), p, lower, upper and h (n,). `pulled` (n_features,) is added to,
+    `slopes` (n, n_kernels) gets dP/da = -c s, and the sums of losses and of c are added to `sums` (2,).
     """
     n, n_kernels = F.shape[0], len(offsets) - 1
     i = 0
@@ -102,19 +85,14 @@ def one_output(F, offsets, w, b, a, p, lower, upper, h, e, pulled, slopes, sums)
     while i < n:
         row, f = F[i], b
         for m in range(n_kernels):
-            s = 0.0
-            for j in range(offsets[m], offsets[m + 1]):
-                s += w[j] * row[j]
-            slopes[i, m] = s
-            f += a[i, m] * s
+            slopes[i, m] = _products(row, row, row, row, w, offsets[m], offsets[m + 1])[0]
+            f += a[i, m] * slopes[i, m]
         loss, c = _response(f, p[i], lower[i], upper[i], h[i], e)
         sums[0] += loss
         sums[1] += c
         for m in range(n_kernels):
             slopes[i, m] *= -c
-            g = c * a[i, m]
-            for j in range(offsets[m], offsets[m + 1]):
-                pulled[j] += g * row[j]
+            _pull(row, row, row, row, c * a[i, m], 0.0, 0.0, 0.0, pulled, offsets[m], offsets[m + 1])
         i += 1
 
 
@@ -122,19 +100,9 @@ def one_output(F, offsets, w, b, a, p, lower, upper, h, e, pulled, slopes, sums)
 def respond(scores, b, a, p, lower, upper, h, e, G, slopes, sums):
     """What each sample of a tile pulls with, from its scores; any number of outputs.
 
-    Parameters
-    ----------
-    scores : array of shape (n_kernels, n, n_outputs)
-    b : array of shape (n_outputs,)
-    a : array of shape (n, n_kernels)
-    p, lower, upper, h : arrays of shape (n, n_outputs)
-    e : float
-    G : array of shape (n_kernels, n, n_outputs)
-        Gets a c.
-    slopes : array of shape (n, n_kernels)
-        Gets dP/da = -sum_r c s.
-    sums : array of shape (2, n_outputs)
-        The sums of losses and of c are added to it.
+    `scores` has shape (n_kernels, n, n_outputs), b (n_outputs,), a (n, n_kernels), p, lower, upper and h
+    (n, n_outputs). G, of the shape of the scores, gets a c, `slopes` (n, n_kernels) gets dP/da = -sum_r c s, and the
+    sums of losses and of c are added to `sums` (2, n_outputs).
     """
     n_kernels, n, n_outputs = scores.shape
     for i in range(n):

@@ -28,7 +28,7 @@ is exact until the free set changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ MOST_WHOLE = 3000  # free variables whose part of a kernel in parts is made whol
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
 INSIDE = 1e-8  # of the width of the box (of the largest z where that is infinite): nearer counts as at the bound
+ARRAYS = ("linear", "quadratic", "lower", "upper", "sample", "plus", "minus")
 
 
 @dataclass(frozen=True)
@@ -81,29 +82,12 @@ class DualProgram:
 
     def part(self, chosen: slice) -> DualProgram:
         """The program of some of the variables."""
-        return DualProgram(
-            self.linear[chosen],
-            self.quadratic[chosen],
-            self.lower[chosen],
-            self.upper[chosen],
-            self.sample[chosen],
-            self.plus[chosen],
-            self.minus[chosen],
-            self.total,
-        )
+        return replace(self, **{name: getattr(self, name)[chosen] for name in ARRAYS})
 
     def placed(self, rows: np.ndarray, column: int) -> DualProgram:
         """The program of one column as a part of a larger one: of the samples at these rows, and of this column."""
-        return DualProgram(
-            self.linear,
-            self.quadratic,
-            self.lower,
-            self.upper,
-            rows[self.sample],
-            np.where(self.plus >= 0, column, -1),
-            np.where(self.minus >= 0, column, -1),
-            self.total,
-        )
+        plus, minus = np.where(self.plus >= 0, column, -1), np.where(self.minus >= 0, column, -1)
+        return replace(self, sample=rows[self.sample], plus=plus, minus=minus)
 
     def columns(self) -> np.ndarray:
         """The columns of C that belong to this part."""
@@ -143,29 +127,14 @@ class DualProgram:
 
 def joined(programs: list[DualProgram]) -> DualProgram:
     """All variables of several programs with the same total."""
-    names = ("linear", "quadratic", "lower", "upper", "sample", "plus", "minus")
-    parts = {name: np.concatenate([getattr(program, name) for program in programs]) for name in names}
-    return DualProgram(**parts, total=programs[0].total)
+    return replace(programs[0], **{name: np.concatenate([getattr(one, name) for one in programs]) for name in ARRAYS})
 
 
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
-    """Second derivatives of J in the weights of the matrices that `images` belongs to; see the module.
+    """Second derivatives of J, of shape (P, P) and positive semidefinite, by the weights of the matrices of the images.
 
-    Parameters
-    ----------
-    programs : list of DualProgram
-    K : ndarray of shape (n, n), or KernelInParts
-        The kernel that was solved with. In parts, at most `MOST_WHOLE` free variables of a program, chosen at random,
-        stand for all of them.
-    coef : ndarray of shape (n, n_outputs)
-        The solution C, not necessarily exact.
-    images : Images
-        As returned by `stacks.images.images` for C.
-
-    Returns
-    -------
-    ndarray of shape (P, P)
-        Positive semidefinite.
+    K is a matrix or in parts; in parts, at most `MOST_WHOLE` free variables of a program, chosen at random, stand for
+    all of them. C need not be exact, and `images` are what `sums.images` returns for it.
     """
     H = np.zeros((len(images.values), len(images.values)))
     if not programs:
@@ -207,9 +176,7 @@ def _one_column(every: DualProgram, begins: np.ndarray) -> np.ndarray:
     return one_sided & (np.minimum.reduceat(column, begins) == np.maximum.reduceat(column, begins))
 
 
-def _small_parts(
-    every: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray, starts: np.ndarray, counts: np.ndarray
-) -> np.ndarray:
+def _small_parts(every, K, free, seen, starts, counts):
     """The sum of `_parts` over programs of one column, padded to the same size by variables that do nothing."""
     n, width = len(seen), counts.max()
     real = np.arange(width) < counts[:, None]
@@ -225,9 +192,7 @@ def _small_parts(
     right = np.concatenate([seen.T[place] * real[:, :, None], signs[:, :, None]], axis=2)
     products = right.transpose(0, 2, 1) @ np.linalg.solve(G, right)
     H, across, total = products[:, :n, :n], products[:, :n, n], products[:, n, n]
-    H = H - across[:, :, None] * (across / total[:, None])[:, None, :]
-    values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
-    return np.sum((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1), axis=0)
+    return np.sum(_semidefinite(H - across[:, :, None] * (across / total[:, None])[:, None, :]), axis=0)
 
 
 def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray]) -> np.ndarray:
@@ -247,9 +212,14 @@ def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray
         across = own @ by_sum
         H = own @ solved[:, place * n : (place + 1) * n]
         H -= across @ np.linalg.lstsq(0.5 * (small + small.T), across.T, rcond=None)[0]
-        values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-        total += (vectors * np.maximum(values, 0.0)) @ vectors.T
+        total += _semidefinite(H)
     return total
+
+
+def _semidefinite(H: np.ndarray) -> np.ndarray:
+    """Matrices of shape (..., P, P) without what makes them unsymmetric or gives them negative eigenvalues."""
+    values, vectors = np.linalg.eigh(0.5 * (H + np.swapaxes(H, -1, -2)))
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
 def _independent(A: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The dual QP of machines with a smooth loss: the box QP of `box` with a diagonal added to the kernel.
+"""The dual QP of machines with a smooth loss: the box QP of `box_qp` with a diagonal added to the kernel.
 
     maximise over c    p'c - e ||c||_1 - 1/2 c'Hc - 1/2 c'Kc     subject to   sum(c) = total,   lower <= c <= upper
 
@@ -36,10 +36,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .base import Result
+from .box_qp import GAP_PER_TOL, as_float, as_rows, one_sided_slopes
 from .compiled import compiled
-from .pairs import subtract_rows
+from .pairs import down_shift, subtract_rows, up_shift
 
-GAP_PER_TOL = 10.0  # as in `box`: a KKT violation of tol comes with a relative gap of at most this times tol
 MOST_NEWTON = 500  # steps; each ends with another set of free samples, and a handful is usual
 MOST_TRIALS = 40  # of one line search
 MOST_BALANCE = 200  # trials of a bias
@@ -131,18 +131,10 @@ def solve_ridged_qp(
 
 
 def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: float) -> None:
-    """Raise a `ValueError` where rounding of K hides the diagonal that is added to it, and the gap says nothing.
+    """Raise a `ValueError` where rounding of K hides the diagonal, 1 / C, that is added to it.
 
     Rounding moves eigenvalues of K by up to n 2^-52 of its largest entry, which stands on its diagonal; what is added
-    is then lost in it, for a kernel that is positive semidefinite too.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    diagonal : ndarray of shape (n,)
-        What is added, 1 / C.
-    objective, gap : float
-        Of the solution that was found.
+    is then lost in it, for a kernel that is positive semidefinite too, and the gap says nothing.
     """
     largest = float(np.abs(K.diagonal()).max())
     if gap > abs(objective) and len(K) * np.finfo(float).eps * largest >= diagonal.min():
@@ -154,7 +146,7 @@ def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: f
 
 
 @compiled(inner=True, error_model="numpy")
-def respond(z, lower, upper, quadratic, insensitivity):
+def best_response(z, lower, upper, quadratic, insensitivity):
     """v(z) of one sample, where quadratic is positive."""
     v = (z - insensitivity) / quadratic if z > insensitivity else 0.0
     if z < -insensitivity:
@@ -171,10 +163,8 @@ def flat_piece(slope, lower, upper, quadratic, insensitivity, response):
         if lower[k] == upper[k]:
             continue
         place = slope[k] - quadratic[k] * v
-        if v < upper[k]:  # at the lower bound, or at zero: b must not fall below
-            below = max(below, place - (insensitivity if v >= 0.0 else -insensitivity))
-        if v > lower[k]:
-            above = min(above, place - (insensitivity if v > 0.0 else -insensitivity))
+        below = max(below, place + up_shift(v, upper[k], insensitivity))  # at the lower bound, or at zero
+        above = min(above, place + down_shift(v, lower[k], insensitivity))
     return below, above
 
 
@@ -190,7 +180,7 @@ def balance(slope, lower, upper, quadratic, insensitivity, total, b, response):
     for trial in range(MOST_BALANCE):
         found, rate, size = 0.0, 0.0, abs(total)
         for k in range(slope.shape[0]):
-            v = respond(slope[k] - b, lower[k], upper[k], quadratic[k], insensitivity)
+            v = best_response(slope[k] - b, lower[k], upper[k], quadratic[k], insensitivity)
             response[k] = v
             found += v
             size += abs(v)
@@ -250,9 +240,7 @@ class _Problem:
     """One problem with its checked arrays, and the pieces of a Newton step on it."""
 
     def __init__(self, K, linear, lower, upper, quadratic, total, insensitivity):
-        K = np.asarray(K)
-        if K.dtype not in (np.float64, np.float32):
-            K = K.astype(np.float64)
+        K = as_float(K)
         arrays = [np.ascontiguousarray(v, dtype=np.float64) for v in (linear, lower, upper, quadratic)]
         n = len(arrays[0])
         if n == 0 or K.shape != (n, n) or any(array.shape != (n,) for array in arrays):
@@ -271,10 +259,7 @@ class _Problem:
             raise ValueError(f"no feasible point: sum(lower) <= {total} <= sum(upper) does not hold")
         if not np.isfinite(K.diagonal()).all():
             raise ValueError("the diagonal of K contains NaN or infinity")
-        if not K.flags.c_contiguous:
-            K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)  # K is symmetric
-        self.K = K.view()
-        self.K.flags.writeable = False  # as in `box`: one compiled specialisation
+        self.K = as_rows(K)
         self.total, self.insensitivity = total, insensitivity
 
     def product(self, c: np.ndarray) -> np.ndarray:
@@ -286,9 +271,6 @@ class _Problem:
         if not np.isfinite(image).all():
             raise ValueError("K contains NaN or infinity, or overflows when multiplied by the coefficients")
         return image
-
-    def response(self, slope: np.ndarray) -> np.ndarray:
-        return responses(slope, self.lower, self.upper, self.quadratic, self.insensitivity)
 
     def begin(self, start: np.ndarray | None) -> np.ndarray:
         """The start within the box, or zeros where these have the smaller primal value."""
@@ -319,11 +301,6 @@ class _Problem:
         )
         return float(b), response
 
-    def is_free(self, response: np.ndarray) -> np.ndarray:
-        """Which responses move with their slope."""
-        inside = (response > self.lower) & (response < self.upper)
-        return inside & (response != 0.0) if self.insensitivity > 0.0 else inside
-
     def is_feasible(self, c: np.ndarray) -> bool:
         size = np.abs(c).max(initial=0.0)
         beyond = np.maximum(c - self.upper, self.lower - c).max()
@@ -353,7 +330,8 @@ class _Problem:
     def _newton(self, response: np.ndarray) -> np.ndarray:
         """The point that is optimal if the free samples are those of the response."""
         target = response.copy()
-        free = np.flatnonzero(self.is_free(response))
+        inside = (response > self.lower) & (response < self.upper)  # moves with its slope
+        free = np.flatnonzero(inside & (response != 0.0) if self.insensitivity > 0.0 else inside)
         if len(free) == 0:
             return target
         target[free] = 0.0
@@ -387,12 +365,12 @@ class _Problem:
     ) -> Result:
         """The result at a feasible point, converged or not."""
         slope = self.linear - image - b
-        gap = float(np.maximum(self._worth(self.response(slope), slope) - self._worth(c, slope), 0.0).sum())
+        best = responses(slope, self.lower, self.upper, self.quadratic, self.insensitivity)
+        gap = float(np.maximum(self._worth(best, slope) - self._worth(c, slope), 0.0).sum())
         objective = float(self._worth(c, self.linear).sum() - 0.5 * c @ image)
         bent = slope - self.quadratic * c
-        up = (bent - self.insensitivity * np.where(c >= 0.0, 1.0, -1.0))[c < self.upper]
-        down = (bent - self.insensitivity * np.where(c > 0.0, 1.0, -1.0))[c > self.lower]
-        violation = max(0.0, float(up.max() - down.min())) if len(up) and len(down) else 0.0
+        up, down = one_sided_slopes(c, bent, self.lower, self.upper, self.insensitivity)
+        violation = max(0.0, float(up.max() - down.min()))
         relative = gap / max(1.0, abs(objective))
         limits = (tol, GAP_PER_TOL * tol) if gap_tol is None else (np.inf, gap_tol)
         reached = violation <= limits[0] and relative <= limits[1]

@@ -1,13 +1,14 @@
-"""Sums of kernels: whole, in parts, and their derivatives by the gates.
+"""Sums of kernels, products of every kernel with few vectors, and derivatives by gates.
 
     K = sum_m w_m K_m                             one weight for each kernel
     K = sum_m diag(g_m) K_m diag(h_m)             one gate for each kernel and sample, thesis (3.9) with g = h
     dJ/dg_im = -sum_r c_ir (K_m (g_m * c_r))_i    of J = l(C) - 1/2 sum_r c_r' K c_r
+    images[m] = K_m C                             at the entries where C is not zero
 
 All of them are bound by memory, not by arithmetic. The sum of a stack reads the lower triangles of three matrices at a
 time and mirrors each band of rows while it is still in the cache; matrices of weight 0, and rows of a matrix whose gate
 is 0, are not read. Kernels that are computed one by one are added to the first of them, so that two matrices are in
-memory. The derivative reads only the rows of nonzero coefficients.
+memory. Derivative and images read only what nonzero coefficients touch.
 
 ======  ====================================
 symbol  name
@@ -18,23 +19,7 @@ g_m     weights[:, m], gates[:, m]
 h_m     column_weights[:, m]
 C       coef, of shape (n_rows, n_outputs)
 ======  ====================================
-
-----------
-Products of every matrix of a stack with few vectors, at the entries where the vectors are not zero.
-
-    images[m] = K_m C
-
-The products are bound by memory, not by arithmetic, and read only what nonzero coefficients touch.
-
-======  ==========================
-symbol  name
-======  ==========================
-K_m     matrices[m]
-C       coef, of shape (n, r)
-======  ==========================
-
-----------
-Compiled inner products of large symmetric matrices that are centred on the way, without a centred copy."""
+"""
 
 from __future__ import annotations
 
@@ -44,23 +29,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import compiled
+from .compiled import compiled, read_only
+from .pairs import subtract_rows
 
+FLAGS = {"reassoc", "contract"}  # sums in any order, which is what makes them fast
 BAND = 32  # rows that are summed before they are mirrored
+SPARSE = 0.125  # share of nonzero entries of C among its nonzero rows below which its columns are taken one by one
 
 
 class KernelBlock(NamedTuple):
-    """Values of one kernel, between all samples or between some of them.
-
-    Attributes
-    ----------
-    m : int
-        The number of the kernel.
-    values : ndarray of shape (n_rows, n_columns)
-        `sum_kernels` writes to it.
-    rows, columns : ndarray of int, optional
-        Where the values belong in the sum. None stands for all rows, or all columns.
-    """
+    """Values of kernel m, which `sum_kernels` writes to, at some rows and columns of the sum; None stands for all."""
 
     m: int
     values: np.ndarray
@@ -78,30 +56,14 @@ def sum_kernels(
 ) -> np.ndarray:
     """The sum of kernels, each with a weight or with a gate for each sample.
 
-    Parameters
-    ----------
-    kernels : ndarray of shape (P, n, n), or iterable of KernelBlock
-        A stack of symmetric matrices (float64 or float32), which is only read; or kernels computed one by one, each in
-        memory only while it is added.
-    weights : ndarray of shape (P,) or (n_rows, P)
-        One weight for each kernel, or one gate for each sample and kernel, which multiplies the rows of that kernel.
-    column_weights : ndarray of shape (n_columns, P), optional
-        Gates that multiply the columns, where these are other samples than the rows; for kernels computed one by one.
-        By default they are the gates of the rows.
-    out : ndarray of shape (n_rows, n_columns), optional
-        Where to put the sum; for a stack, of the type of the stack. By default a new matrix, or the first of the
-        kernels that are computed one by one.
-    add : bool, default=False
-        Whether to add the sum to what `out` holds (for a stack: a symmetric matrix).
+    Kernels are a stack of symmetric matrices (float64 or float32), which is only read; or kernels computed one by one,
+    each in memory only while it is added. Weights have the shape (P,), or (n_rows, P) for a gate of each sample and
+    kernel, which multiplies the rows of that kernel; `column_weights` (n_columns, P) multiply the columns, where these
+    are other samples than the rows (for kernels computed one by one).
 
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        `out`, where it is given.
+    The sum is put into `out`, for a stack of the type of the stack, or, with `add`, added to what it holds (for a stack:
+    a symmetric matrix); by default it is a new matrix, or the first of the kernels that are computed one by one.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> stack = np.array([np.eye(2), np.ones((2, 2))])
     >>> sum_kernels(stack, np.array([1.0, 0.5]))
     array([[1.5, 0.5],
@@ -128,13 +90,7 @@ def sum_kernels(
     return out
 
 
-def _sum_one_by_one(
-    blocks: Iterable[KernelBlock],
-    weights: np.ndarray,
-    column_weights: np.ndarray | None,
-    out: np.ndarray | None,
-    add: bool,
-) -> np.ndarray:
+def _sum_one_by_one(blocks, weights, column_weights, out, add):
     started = add  # whether `out` holds a part of the sum
     for m, values, rows, columns in blocks:
         _weigh(values, m, rows, columns, weights, column_weights)
@@ -148,20 +104,14 @@ def _sum_one_by_one(
         else:
             if out is None or not started:
                 out = _zeros(weights, column_weights, values.dtype, out)
-            _add_at(out, values, rows, columns)
+            chosen = slice(None) if rows is None else rows if columns is None else rows[:, None]
+            out[chosen, slice(None) if columns is None else columns] += values
         started = True
         del values  # or it would be in memory while the next one is computed
     return out if out is not None and started else _zeros(weights, column_weights, np.float64, out)
 
 
-def _weigh(
-    values: np.ndarray,
-    m: int,
-    rows: np.ndarray | None,
-    columns: np.ndarray | None,
-    weights: np.ndarray,
-    column_weights: np.ndarray | None,
-) -> None:
+def _weigh(values, m, rows, columns, weights, column_weights):
     """Multiply the values of kernel m by its weight or by the gates of their rows and columns, in place."""
     if weights.ndim == 1:
         if weights[m] != 1.0:
@@ -172,18 +122,7 @@ def _weigh(
     values *= right if columns is None else right[columns]
 
 
-def _add_at(out: np.ndarray, values: np.ndarray, rows: np.ndarray | None, columns: np.ndarray | None) -> None:
-    if columns is None:
-        out[rows] += values
-    elif rows is None:
-        out[:, columns] += values
-    else:
-        out[np.ix_(rows, columns)] += values
-
-
-def _zeros(
-    weights: np.ndarray, column_weights: np.ndarray | None, dtype: np.typing.DTypeLike, out: np.ndarray | None
-) -> np.ndarray:
+def _zeros(weights, column_weights, dtype, out):
     """The sum of no kernels."""
     if out is not None:
         out[...] = 0.0
@@ -196,22 +135,9 @@ def _zeros(
 def gated_pullback(matrices: np.ndarray, gates: np.ndarray, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """The gradient of -1/2 sum_r c_r' K c_r by the gates, K being their sum with these gates; in double precision.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (P, n, n)
-    gates : ndarray of shape (n, P)
-    rows : ndarray of int, shape (n_rows,)
-        The samples with coefficients.
-    coef : ndarray of shape (n_rows, n_outputs)
+    `rows` are the samples with coefficients, `coef` of shape (n_rows, n_outputs) those of them; the gradient, of shape
+    (n, P), is zero at the others.
 
-    Returns
-    -------
-    ndarray of shape (n, P)
-        Rows of samples without coefficients are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> gated_pullback(np.ones((1, 2, 2)), np.array([[1.0], [0.5]]), np.array([1]), np.array([[2.0]]))
     array([[ 0.],
            [-2.]])
@@ -222,16 +148,8 @@ def gated_pullback(matrices: np.ndarray, gates: np.ndarray, rows: np.ndarray, co
 
 
 class GatedKernel:
-    """The sum of a stack with gates, computed in parts, for `solve_in_working_set`.
+    """The sum of a stack with gates of shape (n, P), some entries at a time, for `solve_in_working_set`.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (P, n, n)
-    gates : ndarray of shape (n, P)
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> kernel = GatedKernel(np.ones((2, 2, 2)), np.array([[1.0, 0.0], [0.5, 2.0]]))
     >>> kernel.block(np.array([1])), kernel.product(np.array([1]), np.array([2.0]))
     (array([[4.25]]), array([1. , 8.5]))
@@ -246,14 +164,12 @@ class GatedKernel:
 
     def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """The sum times a vector that is zero but for these entries."""
-        return _product(self.matrices, rows, self.gates[:, rows] * coef, self.gates)
-
-
-def read_only(matrices: np.ndarray) -> np.ndarray:
-    """The same numbers read-only, so that one compiled version serves stacks that can be written and that cannot."""
-    matrices = matrices.view()
-    matrices.flags.writeable = False
-    return matrices
+        result = np.zeros(self.gates.shape[1])
+        for matrix, gates in zip(self.matrices, self.gates, strict=True):
+            part = np.zeros(len(result))
+            subtract_rows(matrix, rows, -gates[rows] * coef, part)
+            result += gates * part
+        return result
 
 
 @compiled
@@ -320,7 +236,7 @@ def _add_gated(matrices, gates, out, afresh):
                 out[j, i] = out[i, j]
 
 
-@compiled(allocates=True, fastmath={"reassoc", "contract"})
+@compiled(allocates=True, fastmath=FLAGS)
 def _slopes(matrices, rows, gates, coef):
     """Each row of a matrix is gathered once for all columns of C."""
     n_kernels, n_rows, n_outputs = matrices.shape[0], len(rows), coef.shape[0]
@@ -364,34 +280,6 @@ def _block(matrices, rows, gates):
     return block
 
 
-@compiled(allocates=True, fastmath={"contract", "reassoc"})
-def _product(matrices, rows, weights, gates):
-    """Whole rows, four to a pass."""
-    n_kernels, n = gates.shape
-    n_rows = len(rows)
-    result, part = np.zeros(n), np.empty(n)
-    for m in range(n_kernels):
-        part[:] = 0.0
-        whole = n_rows - n_rows % 4
-        for first in range(0, whole, 4):
-            a, b = matrices[m, rows[first]], matrices[m, rows[first + 1]]
-            d, e = matrices[m, rows[first + 2]], matrices[m, rows[first + 3]]
-            t, u = weights[m, first], weights[m, first + 1]
-            v, w = weights[m, first + 2], weights[m, first + 3]
-            for k in range(n):
-                part[k] += t * a[k] + u * b[k] + v * d[k] + w * e[k]
-        for last in range(whole, n_rows):
-            a, t = matrices[m, rows[last]], weights[m, last]
-            for k in range(n):
-                part[k] += t * a[k]
-        for k in range(n):
-            result[k] += gates[m, k] * part[k]
-    return result
-
-
-SPARSE = 0.125  # share of nonzero entries of C among its nonzero rows below which its columns are taken one by one
-
-
 @dataclass(frozen=True)
 class Images:
     """K_m C at the nonzero entries of C, column by column.
@@ -431,14 +319,6 @@ def images(matrices: np.ndarray, coef: np.ndarray) -> Images:
 
     What a column of C does not touch costs nothing, so that the pairs of many classes cost what their few samples do.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (P, n, n)
-    coef : ndarray of shape (n, r)
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> found = images(np.array([np.eye(3), np.ones((3, 3))]), np.array([[1.0], [0.0], [-2.0]]))
     >>> found.rows, found.values
     (array([0, 2]), array([[ 1., -2.],
@@ -463,7 +343,7 @@ def images(matrices: np.ndarray, coef: np.ndarray) -> Images:
     return Images(rows, columns, entries, values)
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath=FLAGS)
 def _images(matrices, rows, coef, gathered, result):
     """Each row is gathered once for all columns of C."""
     n_rows = len(rows)
@@ -480,7 +360,7 @@ def _images(matrices, rows, coef, gathered, result):
                 result[m, i, r] = total
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(fastmath=FLAGS)
 def _sparse_images(matrices, rows, starts, coef, result):
     """Each column of C reads only what its own entries touch."""
     for m in range(matrices.shape[0]):
@@ -493,28 +373,13 @@ def _sparse_images(matrices, rows, starts, coef, result):
                 result[m, a] = total
 
 
-FLAGS = {"reassoc", "contract"}  # sums in any order, which is what makes them fast
-
-
 @compiled(fastmath=FLAGS)
 def centred_square(K: np.ndarray, means: np.ndarray, mean: float, root: np.ndarray) -> float:
     """Sum over i, j of (root_i root_j (K_ij - means_i - means_j + mean))^2 of a symmetric matrix.
 
-    Reads the lower triangle once; sums are in double precision.
+    `means` are the means of the rows, or zeros, and `mean` theirs; `root` the roots of the samples' weights, of which 0
+    leaves a sample out. Reads the lower triangle once; sums are in double precision.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    means : ndarray of shape (n,)
-        Row means, or zeros.
-    mean : float
-        Their mean.
-    root : ndarray of shape (n,)
-        Roots of the samples' weights; 0 leaves a sample out.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> float(centred_square(np.array([[1.0, 0.0], [0.0, 1.0]]), np.full(2, 0.5), 0.5, np.ones(2)))
     1.0
     """

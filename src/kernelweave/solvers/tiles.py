@@ -1,4 +1,4 @@
-"""Tiles of kernel values and their products with coefficients, on exponents in powers of 2.
+"""Tiles of kernel values: their exponentials and distances, products with coefficients, and the gates of samples.
 
     out[i, r] += sum_j 2^S[i, j] V[r, j]
 
@@ -6,8 +6,7 @@
 error 3e-9 before rounding), for float64 of degree 13 (2e-17). The whole part is added to the exponent of the float as
 an integer, so that the compiler makes vectors of the loop. Products are summed in float64.
 
-----------
-Gates of samples from their scores, and back: softmax and sigmoid gates of length 1, or as in the papers.
+Gates of samples follow from their scores s by softmax or sigmoid, of length 1 or as in the papers:
 
 ==========  =========  ==========================================================
 competes    unit       g_m
@@ -223,17 +222,7 @@ def standardize(X, mean, spread, farthest, out):
 
 @compiled(fastmath={"contract"}, error_model="numpy")
 def open_gates(scores, biases, present, competes, unit, out):
-    """Write the gates of samples.
-
-    Parameters
-    ----------
-    scores : array of shape (n, n_kernels)
-        Without the biases.
-    biases : array of shape (n_kernels,)
-    present : array of bool, shape (n, n_kernels)
-    competes, unit : bool
-    out : array of shape (n, n_kernels), float64
-    """
+    """Write the gates of samples: of scores without the biases, for views that are present, of shape (n, n_kernels)."""
     n, n_kernels = out.shape
     factor = (0.5 if unit else 1.0) * _LOG2E
     for i in range(n):  # exponents of 2, at most 0
