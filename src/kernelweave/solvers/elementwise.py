@@ -39,7 +39,7 @@ def polynomial(
 ) -> np.ndarray:
     """Every monomial of the weighted matrices (and a constant) of this degree, summed, and their plain sum beside it.
 
-    products (h_d(c, eta_1 K_1, ..) - c^d) + sums (eta_1 K_1 + .. + eta_P K_P),  into `out` where that is given. A degree
+    products (h_d(c, eta_1 K_1, ..) - c^d) + sums (eta_1 K_1 + .. + eta_P K_P),  into `out` if given. A degree
     of 1 is the weighted sum. A positive constant adds all monomials of lower degree, each times a power of it.
 
     >>> matrices = np.array([[[2.0]], [[3.0]]])

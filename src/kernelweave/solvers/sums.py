@@ -61,7 +61,7 @@ def sum_kernels(
     kernel, which multiplies the rows of that kernel; `column_weights` (n_columns, P) multiply the columns, where these
     are other samples than the rows (for kernels computed one by one).
 
-    The sum is put into `out`, for a stack of the type of the stack, or, with `add`, added to what it holds (for a stack:
+    The sum is put into `out`, for a stack of the type of the stack, or, with `add`, added to it (for a stack:
     a symmetric matrix); by default it is a new matrix, or the first of the kernels that are computed one by one.
 
     >>> stack = np.array([np.eye(2), np.ones((2, 2))])

@@ -12,7 +12,7 @@ def add_leaves(X, roots, first, left, right, reads, threshold, missing_left, val
     """Add to `sums` (n_samples, n_outputs), for each sample and tree, the values of the leaf that the sample reaches.
 
     A sample goes left where its feature is at most the node's threshold, and where the feature is missing (NaN) to the
-    side that the node has for missing ones. Children stand behind their parents, so that each way ends. A tree begins at
+    side that the node has for missing ones. Children stand behind their parents, so each way ends. A tree begins at
     a node of `roots`, and its leaves have values for the columns of `sums` from `first` on; `left` and `right` are the
     children of a node, -1 for a leaf; `reads` is the feature that a node compares, of a leaf its row in `values`
     (n_leaves, n_values).

@@ -1,4 +1,4 @@
-"""Cuts below a convex function of the kernel weights, and the certified gap they give.
+"""Kernel weights by several methods that solve the same problem, each with a certified gap.
 
     minimise over x    J(x) + r(x)      in a convex set (`sets`),      r(x) = pull * ||x - 1/P||^2
 
@@ -9,19 +9,6 @@ optimal for some x or not, gives a *cut*, a linear function that is nowhere abov
 
 The same holds for convex combinations of cuts. From above the optimum is bounded by the machine's primal at the best x.
 
-==========  ============================
-symbol      name
-==========  ============================
-x           point
-l(C)        Evaluation.intercept
-q(C)        Evaluation.forms
-==========  ============================
-
-----------
-Kernel weights by several methods that solve the same problem, each with a certified gap.
-
-    minimise over x    J(x) + r(x)      in a convex set (`bundle`, `sets`)
-
 =====================  ==============================================================================================
 method                 how the next point is found
 =====================  ==============================================================================================
@@ -31,56 +18,51 @@ level                  the point nearest to the best one where every cut is belo
                        al., *An extended level method for multiple kernel learning*, 2009)
 silp                   the minimum of the largest cut, a linear program (Sonnenburg et al. 2006), thesis 2.2.1.3
 reduced-gradient       descent along the reduced gradient with a line search (Rakotomamonjy et al., *SimpleMKL*, 2008)
+norm ball              the weights in closed form for the weight vectors of the machine (Kloft et al. 2010, 2011)
+conic                  weights and dual variables together, one cone program, thesis (2.5)
 =====================  ==============================================================================================
 
-Each evaluation is one solve of a machine, no more exact than the gap so far requires.
+Each evaluation is one solve of a machine, no more exact than the gap so far requires. The methods take `evaluate` (of
+a point and an allowed gap, None for a first, rough one), the set of allowed weights, the wanted relative gap, the most
+evaluations, and what is called with the bundle after each evaluation. They return the bundle.
 
-----------
-Kernel weights in the unit ball of the lp norm, by a weight step in closed form (Kloft et al. 2010, 2011).
-
-    minimise over x    J(x)      subject to   x >= 0,   ||x||_p <= 1
-
-With w_m the machine's weight vector in the space of kernel m, ||w_m||^2 = x_m^2 q_m, J(x) is the minimum over w of a
-function that is convex in (w, x) together, and for fixed w the best weights are known:
-
-    x_m = ||w_m||^(2 / (p + 1)) / (sum_h ||w_h||^(2p / (p + 1)))^(1/p).
-
-Alternating between that step and the machine never raises J. The lower bound is that of `sets.GroupBall` with one
-group.
-
-----------
-Kernel weights on a simplex by one cone program over all dual variables, thesis (2.5), solved by Clarabel.
-
-    minimise over z, t, s    1/2 z'diag(h)z - p'z + 1/2 (1 - sum(lower)) t + 1/2 s
-    subject to               sum_r ||L_m' c_r||^2 <= t  for every kernel  (K_m = L_m L_m'),
-                             sum_r ||L_0' c_r||^2 <= s  (K_0 = sum_m lower_m K_m),  the machine's bounds and sums
-
-The multipliers of the first constraints are the weights above their lower limits. Takes memory for P factors of n x
-rank numbers and the factorisation of a system of that size: a few hundred samples.
-
-Costs and kernels of any size make coefficients and forms of any size, so the program is written in units (`Units`) that
-a solve of the machine gives: with z = size z', t = form t' and the objective divided by J all numbers are near 1. Equal
-weights give the first units; where those at the program's weights are others, it is solved again in these.
+==========  ============================
+symbol      name
+==========  ============================
+x           point
+l(C)        Evaluation.intercept
+q(C)        Evaluation.forms
+==========  ============================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import clarabel
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from ..base import quiet_settings
-from ..program import DualProgram
-from .sets import GroupBall, Simplex
+from ..base import solve_cone_program
+from ..program import DualProgram, joined
+from .sets import GroupBall, Simplex, WeightSet
 
 MOST_CUTS = 60
 MODEL_TOLERANCE = 1e-12  # of the cone solver: what it leaves open, the lower bound lacks
 INNER_SHARE = 0.1  # of the gap that one evaluation may leave open
+LEVEL = 0.5  # between the lower and the upper bound
+PROXIMITY = 0.05  # of the gap: keeps the steps finite where J has no curvature
+NEAR = 1e-5  # relative gap below which the lower bound is raised by the cuts alone, too
+FINEST = 1e-9  # share of the allowed inner gap below which tighter solves have ceased to help
+CLOSED = 0.5  # share of the gap that a step should close
+PROMISED = 0.0003  # share of the gap that a step must promise where the one before has not done so
+GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+MOST_PROGRAMS = 3  # that are solved, each in better units
+SOLVED = ("Solved", "AlmostSolved")
+RANK = 1e-10  # eigenvalues below this share of the largest are left out
 
 
 @dataclass(frozen=True)
@@ -99,7 +81,7 @@ class Evaluation:
     curvature : callable
         Second derivatives of J there, of shape (P, P).
     detail : object
-        Anything that is to be kept with the best point.
+        Anything that belongs to the best point.
     least : float
         What J counts as at least where a gap is relative to it, see `Machine.least_objective`.
     """
@@ -118,54 +100,28 @@ class Evaluation:
         return self.value + 0.5 * float(self.forms @ self.point)
 
 
-class WeightSet(Protocol):
-    """A convex set of weights, and a penalty that pulls them towards equal ones."""
-
-    @property
-    def pull(self) -> float:
-        """The weight of r(x)."""
-
-    def start(self) -> np.ndarray:
-        """A point in the middle."""
-
-    def penalty(self, x: np.ndarray) -> float:
-        """r(x)."""
-
-    def smallest(self, intercept: float, forms: np.ndarray) -> float:
-        """The minimum of ``intercept - 1/2 forms'x + r(x)`` over the set."""
-
-    def clean(self, x: np.ndarray) -> np.ndarray:
-        """A point that a solver returned, made exactly feasible, with what is nearly zero put there."""
-
-    def constraints(self) -> tuple[np.ndarray, np.ndarray, list]:
-        """A, b and Clarabel's cones of ``b - A (x, helpers)``, which hold exactly for the x in the set."""
-
-
-@dataclass
 class Bundle:
-    """The cuts so far, the best point, and the certified gap between them.
+    """The cuts so far, the best point, and the certified gap between them; begins with an evaluation at the start.
 
     Attributes
     ----------
-    feasible : WeightSet
-    tol : float
-        Wanted gap, relative to the objective's size.
     evaluations : int
     best : Evaluation
-        Where the certified upper bound is smallest; from the first evaluation on.
+        Where the certified upper bound is smallest.
     upper, lower : float
         The optimum lies between them.
     """
 
-    feasible: WeightSet
-    tol: float
-    evaluations: int = 0
-    best: Evaluation = field(init=False)
-    upper: float = np.inf
-    lower: float = -np.inf
-    history: list[float] = field(default_factory=list)
-    _intercepts: list[float] = field(default_factory=list)
-    _forms: list[np.ndarray] = field(default_factory=list)
+    best: Evaluation
+
+    def __init__(
+        self, evaluate: Evaluate, feasible: WeightSet, tol: float, most: int, progress: Progress | None = None
+    ):
+        self.evaluate, self.feasible, self.tol, self.most, self.progress = evaluate, feasible, tol, most, progress
+        self.evaluations, self.upper, self.lower = 0, np.inf, -np.inf
+        self._intercepts: list[float] = []
+        self._forms: list[np.ndarray] = []
+        self.visit(feasible.start(), None)
 
     @property
     def gap(self) -> float:
@@ -183,20 +139,26 @@ class Bundle:
         return self.gap <= self.tol * self.size
 
     @property
+    def ends(self) -> bool:
+        """Whether the gap is as small as wanted, or there are no evaluations left."""
+        return self.converged or self.evaluations >= self.most
+
+    @property
     def inner_gap(self) -> float:
         """The gap that the next evaluation may leave open."""
         return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * self.size)
 
-    def add(self, evaluation: Evaluation) -> bool:
-        """Take an evaluation in; whether its point is the best so far."""
+    def visit(self, x: np.ndarray, gap: float | None) -> Evaluation:
+        """Evaluate J at a point to within a gap, and take its cut in."""
+        evaluation = self.evaluate(x, gap)
         self.evaluations += 1
         self.cut(evaluation.intercept, evaluation.forms)
         upper = evaluation.value + evaluation.gap + self.feasible.penalty(evaluation.point)
-        improved = upper < self.upper
-        if improved:
+        if upper < self.upper:
             self.best, self.upper = evaluation, upper
-        self.history.append(self.upper)
-        return improved
+        if self.progress is not None:
+            self.progress(self)
+        return evaluation
 
     def cut(self, intercept: float, forms: np.ndarray) -> None:
         """Take a cut in; the oldest goes where there are too many."""
@@ -206,6 +168,12 @@ class Bundle:
             del self._intercepts[0], self._forms[0]
         self.lower = max(self.lower, self.feasible.smallest(intercept, forms))
 
+    def combine(self, multipliers: np.ndarray, intercepts: Any, forms: Any) -> None:
+        """Raise the lower bound by the combination of cuts with these multipliers."""
+        shares = multipliers / multipliers.sum()
+        combined = self.feasible.smallest(shares @ np.asarray(intercepts), shares @ np.asarray(forms))
+        self.lower = max(self.lower, min(combined, self.upper))
+
     def step(self, metric: np.ndarray | None, level: float | None = None) -> np.ndarray | None:
         """The minimiser of the largest cut plus r plus ``1/2 (x - best)' metric (x - best)`` over the set.
 
@@ -213,17 +181,12 @@ class Bundle:
         The multipliers of the cuts combine them into one that raises the lower bound. None where the cone solver fails,
         which happens where the gap is near the resolution of floating point.
         """
-        found = _solve_model(
-            np.array(self._intercepts), np.array(self._forms), self.feasible, metric, self.best.point, level
-        )
+        found = self._solve_model(np.array(self._intercepts), np.array(self._forms), metric, level)
         if found is None:
             return None
         x, multipliers = found
-        total = multipliers.sum()
-        if level is None and total > 0.0:
-            shares = multipliers / total
-            combined = self.feasible.smallest(shares @ self._intercepts, shares @ np.array(self._forms))
-            self.lower = max(self.lower, min(combined, self.upper))
+        if level is None and multipliers.any():
+            self.combine(multipliers, self._intercepts, self._forms)
         return self.feasible.clean(x)
 
     def promised(self, x: np.ndarray, metric: np.ndarray) -> float:
@@ -232,60 +195,47 @@ class Bundle:
         move = x - self.best.point
         return float(self.upper - largest - 0.5 * move @ metric @ move)
 
+    def _solve_model(
+        self, intercepts: np.ndarray, forms: np.ndarray, metric: np.ndarray | None, level: float | None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The cone program of `step` over (x, top of the cuts, helpers of the set): x and the cuts' multipliers."""
+        n_cuts, n = forms.shape
+        scale = _largest_size(intercepts, forms)
+        constraints, bounds, cones = self.feasible.constraints()
+        size = constraints.shape[1] + 1
+        Q = np.zeros((size, size))
+        linear = np.zeros(size)
+        if metric is not None:
+            Q[:n, :n] = metric / scale
+            linear[:n] = -(metric @ self.best.point) / scale
+        Q[np.arange(n), np.arange(n)] += 2.0 * self.feasible.pull / scale
+        linear[:n] -= 2.0 * self.feasible.pull / (n * scale)
+        linear[n] = 1.0
+        cuts = np.zeros((n_cuts, size))
+        cuts[:, :n], cuts[:, n] = -0.5 * forms / scale, -1.0
+        rows, right = [np.insert(constraints, n, 0.0, axis=1), cuts], [bounds, -intercepts / scale]
+        cones = [*cones, clarabel.NonnegativeConeT(n_cuts)]
+        if level is not None:
+            linear[n] = 0.0
+            rows.append(np.eye(1, size, n))
+            right.append([level / scale])
+            cones.append(clarabel.NonnegativeConeT(1))
+        solution = solve_cone_program(
+            np.triu(Q), linear, np.vstack(rows), np.concatenate(right), cones, MODEL_TOLERANCE
+        )
+        x, multipliers = np.array(solution.x)[:n], np.array(solution.z)[len(constraints) : len(constraints) + n_cuts]
+        usable = np.isfinite(x).all() and np.isfinite(multipliers).all() and x.max() > 1e-3 / n
+        if not usable or str(solution.status) not in (*SOLVED, "InsufficientProgress"):
+            return None
+        return x, np.maximum(multipliers, 0.0)
 
-def _solve_model(
-    intercepts: np.ndarray,
-    forms: np.ndarray,
-    feasible: WeightSet,
-    metric: np.ndarray | None,
-    center: np.ndarray,
-    level: float | None,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The cone program of `Bundle.step` over (x, top of the cuts, helpers of the set): x and the cuts' multipliers."""
-    n_cuts, n = forms.shape
-    scale = max(np.abs(intercepts).max(), 0.5 * np.abs(forms).max(), np.finfo(float).tiny)
-    constraints, bounds, cones = feasible.constraints()
-    n_helpers = constraints.shape[1] - n
-    size = n + 1 + n_helpers
-    Q = np.zeros((size, size))
-    linear = np.zeros(size)
-    if metric is not None:
-        Q[:n, :n] = metric / scale
-        linear[:n] = -(metric @ center) / scale
-    Q[np.arange(n), np.arange(n)] += 2.0 * feasible.pull / scale
-    linear[:n] -= 2.0 * feasible.pull / (n * scale)
-    linear[n] = 1.0
-    top = np.zeros((1, size))
-    top[0, n] = 1.0
-    cuts = np.hstack([-0.5 * forms / scale, -np.ones((n_cuts, 1)), np.zeros((n_cuts, n_helpers))])
-    own = np.hstack([constraints[:, :n], np.zeros((len(constraints), 1)), constraints[:, n:]])
-    rows, right, all_cones = [own, cuts], [bounds, -intercepts / scale], [*cones, clarabel.NonnegativeConeT(n_cuts)]
-    if level is not None:
-        rows, right = [*rows, top], [*right, [level / scale]]
-        linear[n] = 0.0
-        all_cones.append(clarabel.NonnegativeConeT(1))
-    A = sp.csc_matrix(np.vstack(rows))
-    settings = quiet_settings()
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = MODEL_TOLERANCE
-    solver = clarabel.DefaultSolver(sp.csc_matrix(np.triu(Q)), linear, A, np.concatenate(right), all_cones, settings)
-    solution = solver.solve()
-    x, multipliers = np.array(solution.x)[:n], np.array(solution.z)[len(constraints) : len(constraints) + n_cuts]
-    usable = np.isfinite(x).all() and np.isfinite(multipliers).all() and x.max() > 1e-3 / n
-    if not usable or str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
-        return None
-    return x, np.maximum(multipliers, 0.0)
-
-
-LEVEL = 0.5  # between the lower and the upper bound
-PROXIMITY = 0.05  # of the gap: keeps the steps finite where J has no curvature
-NEAR = 1e-5  # relative gap below which the lower bound is raised by the cuts alone, too
-FINEST = 1e-9  # share of the allowed inner gap below which tighter solves have ceased to help
-CLOSED = 0.5  # share of the gap that a step should close
-PROMISED = 0.0003  # share of the gap that a step must promise where the one before has not done so
-GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 Evaluate = Callable[[np.ndarray, float | None], Evaluation]
 Progress = Callable[[Bundle], None]
+
+
+def _largest_size(intercepts: np.ndarray, forms: np.ndarray) -> float:
+    return max(np.abs(intercepts).max(), 0.5 * np.abs(forms).max(), np.finfo(float).tiny)
 
 
 def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: int, progress: Progress) -> Bundle:
@@ -294,24 +244,11 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
     Where the combined kernel of the free variables is singular, J has a kink towards kernels that would add to its
     rank: its curvature there is the inverse of a rounding error and would keep them out for good. So the curvature is
     cut down where steps close little of the gap and promise no more.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Point and allowed gap (None for a first, rough one) -> Evaluation.
-    feasible : WeightSet
-        The set of allowed weights; the other methods take a `Simplex` only.
-    tol : float
-        Wanted relative gap.
-    most : int
-        Most evaluations.
-    progress : callable
-        Called with the bundle after each evaluation.
     """
-    bundle = _begin(evaluate, feasible, tol, progress)
+    bundle = Bundle(evaluate, feasible, tol, most, progress)
     bend, precision, gap = 1.0, 1.0, np.inf
     metric = None
-    while not bundle.converged and bundle.evaluations < most and precision > FINEST:
+    while not bundle.ends and precision > FINEST:
         if metric is None:
             metric = bundle.best.curvature()
         x = bundle.step(bend * metric + PROXIMITY * bundle.gap * np.eye(len(metric)))
@@ -322,15 +259,14 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
         if x is None or bundle.converged:
             break
         before, gap = bundle.upper, bundle.gap
-        evaluation = evaluate(x, precision * bundle.inner_gap)
-        if bundle.add(evaluation):
+        evaluation = bundle.visit(x, precision * bundle.inner_gap)
+        if bundle.best is evaluation:
             bend = max(1.0, 0.5 * bend)
             metric = None
         if evaluation.value > before:  # too far
             bend *= 2.0
         elif before - bundle.upper < evaluation.gap:  # what the machine left open hides what the step has done
             precision *= 0.3
-        progress(bundle)
     return bundle
 
 
@@ -348,29 +284,28 @@ def _promising_step(bundle: Bundle, metric: np.ndarray, x: np.ndarray | None) ->
 
 
 def minimize_level(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, progress: Progress) -> Bundle:
-    """The level method: project the best point to where the cuts allow a share of the gap; see `minimize_newton`."""
-    bundle = _begin(evaluate, simplex, tol, progress)
+    """The level method: project the best point to where the cuts allow a share of the gap."""
+    bundle = Bundle(evaluate, simplex, tol, most, progress)
     identity = np.eye(len(simplex.lower))
-    while not bundle.converged and bundle.evaluations < most:
+    while not bundle.ends:
         bundle.step(None)  # raises the lower bound to the minimum of the cuts
         if bundle.converged:
             break
         x = bundle.step(identity, level=bundle.lower + LEVEL * bundle.gap)
         if x is None:
             break
-        bundle.add(evaluate(x, bundle.inner_gap))
-        progress(bundle)
+        bundle.visit(x, bundle.inner_gap)
     return bundle
 
 
 def minimize_silp(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, progress: Progress) -> Bundle:
-    """The semi-infinite linear program by cutting planes, solved by HiGHS; see `minimize_newton`."""
-    bundle = _begin(evaluate, simplex, tol, progress)
-    cuts: list[tuple[float, np.ndarray]] = [(bundle.best.intercept, bundle.best.forms)]
+    """The semi-infinite linear program by cutting planes, solved by HiGHS."""
+    bundle = Bundle(evaluate, simplex, tol, most, progress)
+    cuts = [bundle.best]
     n = len(simplex.lower)
-    while not bundle.converged and bundle.evaluations < most:
-        intercepts, forms = np.array([cut[0] for cut in cuts]), np.array([cut[1] for cut in cuts])
-        scale = max(np.abs(intercepts).max(), 0.5 * np.abs(forms).max(), np.finfo(float).tiny)
+    while not bundle.ends:
+        intercepts, forms = np.array([cut.intercept for cut in cuts]), np.array([cut.forms for cut in cuts])
+        scale = _largest_size(intercepts, forms)
         found = linprog(
             np.append(np.zeros(n), 1.0),
             A_ub=np.column_stack([-0.5 * forms / scale, -np.ones(len(forms))]),
@@ -383,15 +318,10 @@ def minimize_silp(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, p
         )
         if found.status != 0:
             break  # the gap so far is what there is to report
-        shares = np.maximum(-found.ineqlin.marginals, 0.0)
-        shares /= shares.sum()
-        bundle.lower = max(bundle.lower, min(simplex.smallest(shares @ intercepts, shares @ forms), bundle.upper))
+        bundle.combine(np.maximum(-found.ineqlin.marginals, 0.0), intercepts, forms)
         if bundle.converged:
             break
-        evaluation = evaluate(simplex.clean(found.x[:n]), bundle.inner_gap)
-        cuts.append((evaluation.intercept, evaluation.forms))
-        bundle.add(evaluation)
-        progress(bundle)
+        cuts.append(bundle.visit(simplex.clean(found.x[:n]), bundle.inner_gap))
     return bundle
 
 
@@ -400,19 +330,12 @@ def minimize_reduced_gradient(
 ) -> Bundle:
     """SimpleMKL: move along the reduced gradient to where weights vanish while J falls, then search the line.
 
-    See `minimize_newton` for the parameters. The gap is that of single cuts, as in SimpleMKL.
+    The gap is that of single cuts, as in SimpleMKL.
     """
-    bundle = _begin(evaluate, simplex, tol, progress)
+    bundle = Bundle(evaluate, simplex, tol, most, progress)
     precision = 1.0
-
-    def visit(x: np.ndarray) -> Evaluation:
-        evaluation = evaluate(x, precision * bundle.inner_gap)
-        bundle.add(evaluation)
-        progress(bundle)
-        return evaluation
-
     current = bundle.best
-    while not bundle.converged and bundle.evaluations < most:
+    while not bundle.ends:
         direction = _reduced_direction(current, simplex)
         moved = current
         while bundle.evaluations < most:  # as far as J falls, weight by weight
@@ -421,7 +344,7 @@ def minimize_reduced_gradient(
                 break
             trial_point = moved.point + longest * direction
             trial_point[gone] = simplex.lower[gone]
-            trial = visit(simplex.clean(trial_point))
+            trial = bundle.visit(simplex.clean(trial_point), precision * bundle.inner_gap)
             if trial.value >= moved.value or bundle.converged:
                 break
             moved = trial
@@ -430,18 +353,11 @@ def minimize_reduced_gradient(
             direction[gone] = 0.0
         if bundle.converged:
             break
-        found = _search_line(visit, bundle, moved, direction, simplex, most)
+        found = _search_line(bundle, moved, direction, simplex, precision)
         if found.value >= current.value - found.gap:  # no descent that the machine's own gap does not hide
             precision *= 0.3
-            found = visit(bundle.best.point)
+            found = bundle.visit(bundle.best.point, precision * bundle.inner_gap)
         current = found
-    return bundle
-
-
-def _begin(evaluate: Evaluate, feasible: WeightSet, tol: float, progress: Progress) -> Bundle:
-    bundle = Bundle(feasible, tol)
-    bundle.add(evaluate(feasible.start(), None))
-    progress(bundle)
     return bundle
 
 
@@ -467,22 +383,17 @@ def _longest_step(point: np.ndarray, direction: np.ndarray, simplex: Simplex) ->
 
 
 def _search_line(
-    visit: Callable[[np.ndarray], Evaluation],
-    bundle: Bundle,
-    start: Evaluation,
-    direction: np.ndarray,
-    simplex: Simplex,
-    most: int,
+    bundle: Bundle, start: Evaluation, direction: np.ndarray, simplex: Simplex, precision: float
 ) -> Evaluation:
     """Minimum of J along a direction: J is convex, so the slopes at both ends of an interval bracket it."""
     longest, _ = _longest_step(start.point, direction, simplex)
     low, high, best = 0.0, longest if np.isfinite(longest) else 0.0, start
     low_slope, high_slope = -0.5 * float(start.forms @ direction), None
     flat = 0.05 * abs(low_slope)
-    while low_slope < 0.0 and high - low > 1e-6 * longest and bundle.evaluations < most and not bundle.converged:
+    while low_slope < 0.0 and high - low > 1e-6 * longest and not bundle.ends:
         share = GOLDEN if high_slope is None else np.clip(low_slope / (low_slope - high_slope), 0.1, 0.9)
         middle = low + share * (high - low)
-        trial = visit(simplex.clean(start.point + middle * direction))
+        trial = bundle.visit(simplex.clean(start.point + middle * direction), precision * bundle.inner_gap)
         slope = -0.5 * float(trial.forms @ direction)
         if trial.value < best.value:
             best = trial
@@ -495,19 +406,27 @@ def _search_line(
     return best
 
 
+def minimize_in_norm_ball(evaluate: Evaluate, p: float, n: int, tol: float, most: int, progress: Progress) -> Bundle:
+    """Alternate between the machine and the weights in closed form, over the unit ball of the lp norm, x >= 0.
+
+    With w_m the machine's weight vector in the space of kernel m, ||w_m||^2 = x_m^2 q_m, J(x) is the minimum over w of
+    a function that is convex in (w, x) together, and for fixed w the best weights are known, so J never rises.
+    """
+    ball = GroupBall(np.zeros(n, dtype=int), p)
+    bundle = Bundle(evaluate, ball, tol, most, progress)
+    evaluation = bundle.best
+    while not bundle.ends:
+        norms = evaluation.point * np.sqrt(np.maximum(evaluation.forms, 0.0))
+        x = best_weights(norms, p) if norms.any() else evaluation.point
+        evaluation = bundle.visit(x, bundle.inner_gap)
+    return bundle
+
+
 def best_weights(norms: np.ndarray, p: float) -> np.ndarray:
-    """The x that minimises ``sum_m ||w_m||^2 / x_m`` over the unit ball of the lp norm.
+    """The x in the unit ball of the lp norm that minimises ``sum_m ||w_m||^2 / x_m``; not all norms are zero.
 
-    Parameters
-    ----------
-    norms : ndarray of shape (P,)
-        ||w_m||, not all zero.
-    p : float
-        Above 1, possibly infinite.
+    x_m = ||w_m||^(2 / (p + 1)) / (sum_h ||w_h||^(2p / (p + 1)))^(1/p)
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> best_weights(np.array([0.0, 2.0]), p=2.0)
     array([0., 1.])
     """
@@ -517,67 +436,35 @@ def best_weights(norms: np.ndarray, p: float) -> np.ndarray:
     return a / (a**p).sum() ** (1.0 / p)
 
 
-def minimize_in_norm_ball(evaluate: Evaluate, p: float, n: int, tol: float, most: int, progress: Progress) -> Bundle:
-    """Alternate between the machine and the weights in closed form; parameters as in `methods.minimize_newton`."""
-    ball = GroupBall(np.zeros(n, dtype=int), p)
-    bundle = Bundle(ball, tol)
-    evaluation = evaluate(ball.start(), None)
-    bundle.add(evaluation)
-    progress(bundle)
-    while not bundle.converged and bundle.evaluations < most:
-        norms = evaluation.point * np.sqrt(np.maximum(evaluation.forms, 0.0))
-        x = best_weights(norms, p) if norms.any() else evaluation.point
-        evaluation = evaluate(x, bundle.inner_gap)
-        bundle.add(evaluation)
-        progress(bundle)
-    return bundle
-
-
-MOST_PROGRAMS = 3  # that are solved, each in better units
-SOLVED = ("Solved", "AlmostSolved")
-RANK = 1e-10  # eigenvalues below this share of the largest are left out
-
-
 def minimize_conic(
-    evaluate: Callable[[np.ndarray, float | None], Evaluation],
-    simplex: Simplex,
-    programs: list[DualProgram],
-    matrices: np.ndarray,
-    tol: float,
-    most: int,
+    evaluate: Evaluate, simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray, tol: float, most: int
 ) -> Bundle:
-    """Solve the cone program, then evaluate J at its weights for the certificate.
+    """Weights on a simplex without a pull by one cone program over all dual variables, then J there to certify them.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Point and allowed gap -> Evaluation.
-    simplex : Simplex
-        Without a pull.
-    programs : list of DualProgram
-    matrices : ndarray of shape (P, n, n)
-        The kernels that x weighs.
-    tol : float
-        Wanted relative gap.
-    most : int
-        Most evaluations of J.
+        minimise over z, t, s    1/2 z'diag(h)z - p'z + 1/2 (1 - sum(lower)) t + 1/2 s
+        subject to               sum_r ||L_m' c_r||^2 <= t  for every kernel  (K_m = L_m L_m'),
+                                 sum_r ||L_0' c_r||^2 <= s  (K_0 = sum_m lower_m K_m),  the machine's bounds and sums
+
+    The multipliers of the first constraints are the weights above their lower limits. Takes memory for P factors of n x
+    rank numbers and the factorisation of a system of that size: a few hundred samples. `matrices`, of shape (P, n, n),
+    are the kernels that x weighs.
+
+    Costs and kernels of any size make coefficients and forms of any size, so the program is written in units that a
+    solve of the machine gives: with z = size z', t = form t' and the objective divided by J all numbers are near 1.
+    Equal weights give the first units; where those at the program's weights are others, it is solved again in these.
     """
-    bundle = Bundle(simplex, tol)
-    first = evaluate(simplex.start(), None)
-    bundle.add(first)
-    status = ""
+    bundle = Bundle(evaluate, simplex, tol, most)
+    first, program, status = bundle.best, joined(programs), ""
     for _ in range(MOST_PROGRAMS):
-        weights, z, status = _solve(simplex, programs, matrices, Units.of(first))
-        first = evaluate(simplex.clean(weights), None)
-        bundle.add(first)
-        bundle.cut(*_cut(programs, matrices, z))
-        while not bundle.converged and bundle.evaluations < most and first.gap > INNER_SHARE * bundle.gap:
+        weights, z, status = _solve_conic(simplex, program, matrices, first)
+        first = bundle.visit(simplex.clean(weights), None)
+        bundle.cut(*_cut(program, matrices, z))
+        while not bundle.ends and first.gap > INNER_SHARE * bundle.gap:
             before = bundle.gap
-            first = evaluate(first.point, 0.3 * INNER_SHARE * bundle.gap)
-            bundle.add(first)
+            first = bundle.visit(first.point, 0.3 * INNER_SHARE * bundle.gap)
             if bundle.gap > 0.9 * before:
                 break
-        if bundle.converged or bundle.evaluations >= most:
+        if bundle.ends:
             break
     if status not in SOLVED and not bundle.converged:
         raise ValueError(
@@ -587,129 +474,64 @@ def minimize_conic(
     return bundle
 
 
-@dataclass(frozen=True)
-class Units:
-    """The sizes in which the program is written.
-
-    Attributes
-    ----------
-    size : float
-        Of coefficients.
-    form : float
-        Of sum_r c_r' K_m c_r.
-    value : float
-        Of the objective.
-    """
-
-    size: float
-    form: float
-    value: float
-
-    @classmethod
-    def of(cls, first: Evaluation) -> Units:
-        """Those of a solution; 1 where it is 0."""
-        size, form = float(np.abs(first.detail.coef).max(initial=0.0)), float(np.max(first.forms))
-        return cls(size or 1.0, form if form > 0.0 else 1.0, max(abs(first.value), form) or 1.0)
-
-
-def _solve(
-    simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray, units: Units
-) -> tuple[np.ndarray, list[np.ndarray], str]:
-    """Weights and dual variables of the cone program, and how the solver ended."""
-    n = matrices.shape[1]
-    sizes = [len(program.linear) for program in programs]
-    n_variables = sum(sizes)
-    incidence = [_incidence(program, n) for program in programs]
+def _solve_conic(
+    simplex: Simplex, program: DualProgram, matrices: np.ndarray, last: Evaluation
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Weights and dual variables of the cone program in units of an evaluation, and how the solver ended."""
+    form = float(np.max(last.forms))
+    size, value = float(np.abs(last.detail.coef).max(initial=0.0)) or 1.0, max(abs(last.value), form) or 1.0
+    form = form if form > 0.0 else 1.0
+    slope, bend, gain, form = size / value, size**2 / value, 2.0 * size / np.sqrt(form), form / value
+    n_variables, n_kernels = len(program.linear), len(matrices)
     limited = bool(simplex.lower.any())
+    width = n_variables + 1 + limited
     factors = [_factor(K) for K in matrices]
     if limited:
         factors.append(_factor(np.tensordot(simplex.lower, matrices, axes=1)))
-    width = n_variables + 1 + limited
-    slope, bend, form = units.size / units.value, units.size**2 / units.value, units.form / units.value
-    above = [0.5 * form * (1.0 - simplex.lower.sum())]
-    linear = np.concatenate([*(-slope * program.linear for program in programs), above, [0.5 * form] * limited])
-    quadratic = np.concatenate([*(bend * program.quadratic for program in programs), np.zeros(1 + limited)])
-    rows, right, cones = _linear_part(programs, incidence, width, units.size)
-    gain = 2.0 * units.size / np.sqrt(units.form)
+    above = [0.5 * form * (1.0 - simplex.lower.sum())] + [0.5 * form] * limited
+    blocks = _incidence(program, len(matrices[0]), width)
+    select = sp.eye(n_variables, width, format="csr")
+    has_lower, has_upper = np.isfinite(program.lower), np.isfinite(program.upper)
+    rows = [*(sp.csc_matrix(block.sum(axis=0)) for block in blocks), -select[has_lower], select[has_upper]]
+    totals = np.full(len(blocks), program.total)
+    right = [totals / size, -program.lower[has_lower] / size, program.upper[has_upper] / size]
+    cones = [clarabel.ZeroConeT(len(blocks)), clarabel.NonnegativeConeT(int(has_lower.sum() + has_upper.sum()))]
+    begins = np.cumsum([sum(len(part) for part in right), *(2 + len(blocks) * factor.shape[1] for factor in factors)])
     for m, factor in enumerate(factors):
-        top = sp.csc_matrix(([1.0], ([0], [n_variables + (limited and m == len(matrices))])), shape=(1, width))
-        images = [sp.csc_matrix(factor.T) @ block for part in incidence for block in part]
-        body = sp.vstack(
-            [_placed(image, start, width) for image, start in zip(images, _starts(incidence), strict=True)]
-        )
+        top = sp.csc_matrix(([1.0], ([0], [n_variables + (limited and m == n_kernels)])), shape=(1, width))
+        body = sp.vstack([sp.csc_matrix(factor.T) @ block for block in blocks])
         rows += [-top, -top, -gain * body]
         right += [np.array([1.0, -1.0]), np.zeros(body.shape[0])]
         cones.append(clarabel.SecondOrderConeT(2 + body.shape[0]))
-    A = sp.csc_matrix(sp.vstack(rows))
-    solver = clarabel.DefaultSolver(
-        sp.diags(quadratic).tocsc(), linear, A, np.concatenate(right), cones, quiet_settings()
-    )
-    solution = solver.solve()
+    quadratic = sp.diags(np.append(bend * program.quadratic, np.zeros(1 + limited)))
+    linear = np.append(-slope * program.linear, above)
+    solution = solve_cone_program(quadratic, linear, sp.vstack(rows), np.concatenate(right), cones)
     found, multipliers = (np.nan_to_num(values) for values in (solution.x, solution.z))  # of a solver that failed
-    z = np.split(units.size * found[:n_variables], np.cumsum(sizes)[:-1])
-    return simplex.lower + _weights(multipliers, cones, len(matrices)) / form, z, str(solution.status)
+    # twice the multiplier of each constraint on t, from the first two entries of its second-order cone
+    begins = begins[:n_kernels]
+    weights = np.maximum(2.0 * (multipliers[begins] + multipliers[begins + 1]), 0.0)
+    return simplex.lower + weights / form, size * found[:n_variables], str(solution.status)
 
 
-def _incidence(program: DualProgram, n: int) -> list[sp.csc_matrix]:
-    """For each of the program's columns of C, the matrix that makes it of z."""
-    everything = np.arange(len(program.linear))
-    signs = program.incidence(everything)
-    return [sp.csc_matrix((column, (program.sample, everything)), shape=(n, len(everything))) for column in signs.T]
-
-
-def _starts(incidence: list[list[sp.csc_matrix]]) -> list[int]:
-    """Where the variables of each block begin."""
-    starts, start = [], 0
-    for part in incidence:
-        starts += [start] * len(part)
-        start += part[0].shape[1]
-    return starts
-
-
-def _placed(block: sp.spmatrix, start: int, width: int) -> sp.csc_matrix:
-    before = sp.csc_matrix((block.shape[0], start))
-    after = sp.csc_matrix((block.shape[0], width - start - block.shape[1]))
-    return sp.hstack([before, block, after], format="csc")
-
-
-def _linear_part(programs: list[DualProgram], incidence: list, width: int, size: float) -> tuple[list, list, list]:
-    """Column sums and bounds as rows of the cone program, of coefficients in units of a size."""
-    starts = _starts(incidence)
-    blocks = [block for part in incidence for block in part]
-    sums = [
-        _placed(sp.csc_matrix(block.sum(axis=0)), start, width) for block, start in zip(blocks, starts, strict=True)
-    ]
-    totals = np.concatenate([np.full(len(part), p.total) for p, part in zip(programs, incidence, strict=True)])
-    lower = np.concatenate([program.lower for program in programs])
-    upper = np.concatenate([program.upper for program in programs])
-    select = sp.eye(len(lower), width, format="csr")
-    has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
-    rows = [*sums, -select[has_lower], select[has_upper]]
-    right = [totals / size, -lower[has_lower] / size, upper[has_upper] / size]
-    cones = [clarabel.ZeroConeT(len(sums)), clarabel.NonnegativeConeT(int(has_lower.sum() + has_upper.sum()))]
-    return rows, right, cones
+def _incidence(program: DualProgram, n: int, width: int) -> list[sp.csc_matrix]:
+    """For each column of C, the matrix that makes it of the program's variables."""
+    found = []
+    for signs in program.incidence(np.arange(len(program.linear))).T:
+        used = np.flatnonzero(signs)
+        found.append(sp.csc_matrix((signs[used], (program.sample[used], used)), shape=(n, width)))
+    return found
 
 
 def _factor(K: np.ndarray) -> np.ndarray:
     """L with K = L L', of full column rank."""
     values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
-    kept = values > RANK * max(values[-1], np.finfo(float).tiny)
-    return vectors[:, kept] * np.sqrt(values[kept])
+    useful = values > RANK * max(values[-1], np.finfo(float).tiny)
+    return vectors[:, useful] * np.sqrt(values[useful])
 
 
-def _weights(multipliers: np.ndarray, cones: list, n_kernels: int) -> np.ndarray:
-    """Twice the multiplier of each constraint on t, from the first two entries of its second-order cone."""
-    sizes = np.cumsum([0, *(cone.dim for cone in cones)])
-    begins = sizes[2 : 2 + n_kernels]
-    return np.maximum(2.0 * (multipliers[begins] + multipliers[begins + 1]), 0.0)
-
-
-def _cut(programs: list[DualProgram], matrices: np.ndarray, z: list[np.ndarray]) -> tuple[float, np.ndarray]:
-    """l(C) and q(C) at the program's own solution, clipped to its bounds."""
-    intercept, forms = 0.0, np.zeros(len(matrices))
-    for program, part in zip(programs, z, strict=True):
-        part = np.clip(part, program.lower, program.upper)
-        intercept += float(program.linear @ part - 0.5 * program.quadratic @ part**2)
-        C = np.column_stack([block @ part for block in _incidence(program, matrices.shape[1])])
-        forms += np.array([np.sum(C * (K @ C)) for K in matrices])
-    return intercept, forms
+def _cut(program: DualProgram, matrices: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
+    """l(C) and q(C) at the cone program's own solution, clipped to its bounds."""
+    z = np.clip(z, program.lower, program.upper)
+    intercept = float(program.linear @ z - 0.5 * program.quadratic @ z**2)
+    C = np.column_stack([block @ z for block in _incidence(program, len(matrices[0]), len(z))])
+    return intercept, np.array([np.sum(C * (K @ C)) for K in matrices])

@@ -1,22 +1,4 @@
-"""Minimisation of a smooth function over the simplex {eta >= 0, sum(eta) = 1} by projected gradients.
-
-Each step tries the projected point P(eta - s g), with the step length s of Barzilai and Borwein, and moves along the
-segment to it until Armijo's condition holds, so the objective never rises. For a convex function
-
-    g'(eta - e_best),   e_best the corner with the smallest gradient entry,
-
-bounds the distance to the minimum (the gap of Frank and Wolfe); for any function it is zero just at stationary points.
-
-----------
-Euclidean projections onto convex sets of weights.
-----------
-Minimisation over x >= 0 of smooth functions that do not change when x is multiplied by a positive number.
-
-Cosines and ratios of kernels are such functions of the weights. Scale costs nothing, so bounds suffice (L-BFGS-B) and
-the solution is scaled to sum 1 at the end. There g'x = 0, and -min(g) is zero just at stationary points.
-
-----------
-Sets that kernel weights are chosen from: a simplex, a budget, and the unit ball of a norm that adds up over groups.
+"""Sets that kernel weights are chosen from, projections onto them, and minimisation of smooth functions over a simplex.
 
 =============  ==========================================  =====================================================
 set            x                                           smallest of l - 1/2 q'x
@@ -31,6 +13,7 @@ The thesis swaps the exponents of the dual norm (section 2.2.1.2, Kloft et al.);
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +24,8 @@ from scipy.optimize import brentq, minimize
 
 from ..base import Result
 
+ZERO = 1e-7  # weights above their lower limit by less than this are at the limit
+ZERO_GROUP = 1e-5  # cone solvers leave more of a group that should vanish
 SUFFICIENT = 1e-4  # share of the predicted decrease that Armijo's condition requires
 HALVINGS = 60
 STEP_RANGE = 1e-12, 1e12
@@ -72,7 +57,12 @@ def minimize_on_simplex(
     tol: float = 1e-6,
     max_steps: int = 1000,
 ) -> Result:
-    """Minimise a smooth function over the simplex.
+    """Minimise a smooth function over the simplex {eta >= 0, sum(eta) = 1} by projected gradients.
+
+    Each step tries the projected point P(eta - s g), with the step length s of Barzilai and Borwein, and moves along
+    the segment to it until Armijo's condition holds, so the objective never rises. For a convex function
+    ``g'(eta - e_best)``, e_best being the corner with the smallest gradient entry, bounds the distance to the minimum
+    (the gap of Frank and Wolfe); for any function it is zero just at stationary points.
 
     Parameters
     ----------
@@ -122,16 +112,8 @@ def minimize_on_simplex(
         point, value, gradient = trial, new_value, new_gradient
         gap = gradient @ point - gradient.min()
         steps += 1
-    reached = gap <= tol * max(1.0, abs(value))
-    return Result(
-        solution=point,
-        objective=float(value),
-        gap=float(gap),
-        steps=steps,
-        converged=bool(reached),
-        violation=float(gap),
-        multiplier=float(gradient.min()),
-    )
+    converged = bool(gap <= tol * max(1.0, abs(value)))
+    return Result(point, float(value), float(gap), steps, converged, float(gap), float(gradient.min()))
 
 
 def project_ball(point: np.ndarray, center: np.ndarray, radius: float) -> np.ndarray:
@@ -172,6 +154,9 @@ def minimize_scale_free(
 ) -> Result:
     """Minimise a function f with f(s x) = f(x) for s > 0 over x >= 0, sum(x) = 1.
 
+    Cosines and ratios of kernels are such functions of the weights. Scale costs nothing, so bounds suffice (L-BFGS-B)
+    and the solution is scaled to sum 1 at the end. There g'x = 0, and -min(g) is zero just at stationary points.
+
     Parameters
     ----------
     function : callable
@@ -209,35 +194,40 @@ def minimize_scale_free(
     point = answer.x / answer.x.sum()
     value, gradient = function(point)
     violation = float(max(0.0, -gradient.min()))
-    return Result(
-        solution=point,
-        objective=float(value),
-        gap=violation,
-        steps=int(answer.nit),
-        converged=bool(violation <= tol * max(1.0, abs(value))),
-        violation=violation,
-        multiplier=0.0,
-    )
+    converged = bool(violation <= tol * max(1.0, abs(value)))
+    return Result(point, float(value), violation, int(answer.nit), converged, violation, 0.0)
 
 
-ZERO = 1e-7  # weights above their lower limit by less than this are at the limit
-ZERO_GROUP = 1e-5  # cone solvers leave more of a group that should vanish
+class WeightSet(ABC):
+    """A convex set of weights, and a penalty r(x) = pull ||x - 1/P||^2 that pulls them towards equal ones."""
+
+    pull: float = 0.0
+
+    @abstractmethod
+    def start(self) -> np.ndarray:
+        """A point in the middle."""
+
+    def penalty(self, x: np.ndarray) -> float:
+        """r(x)."""
+        return self.pull * float(((x - 1.0 / len(x)) ** 2).sum())
+
+    @abstractmethod
+    def smallest(self, intercept: float, forms: np.ndarray) -> float:
+        """The minimum of ``intercept - 1/2 forms'x + r(x)`` over the set."""
+
+    @abstractmethod
+    def clean(self, x: np.ndarray) -> np.ndarray:
+        """A point that a solver returned, made exactly feasible, with what is nearly zero put there."""
+
+    @abstractmethod
+    def constraints(self) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+        """A, b and Clarabel's cones of ``b - A (x, helpers)``, which hold exactly for the x in the set."""
 
 
 @dataclass(frozen=True)
-class Simplex:
-    """The simplex { x : sum(x) = 1, x >= lower } and a pull towards equal weights.
+class Simplex(WeightSet):
+    """The simplex { x : sum(x) = 1, x >= lower }, the lower limits having a sum of less than 1.
 
-    Attributes
-    ----------
-    lower : ndarray of shape (P,)
-        Lower limits, of sum less than 1.
-    pull : float
-        Weight of ``||x - 1/P||^2``.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> Simplex(np.zeros(2)).smallest(1.0, np.array([2.0, 4.0]))
     -1.0
     """
@@ -248,10 +238,6 @@ class Simplex:
     def start(self) -> np.ndarray:
         """Equal weights above the limits."""
         return self.lower + (1.0 - self.lower.sum()) / len(self.lower)
-
-    def penalty(self, x: np.ndarray) -> float:
-        """r(x) = pull ||x - 1/P||^2."""
-        return self.pull * float(((x - 1.0 / len(x)) ** 2).sum())
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
         """The minimum of ``intercept - 1/2 forms'x + r(x)`` over the simplex."""
@@ -279,32 +265,19 @@ class Simplex:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(WeightSet):
     """The set { x : sum(x) = k, 0 <= x <= 1 }.
 
-    Attributes
-    ----------
-    n_kernels : int
-    k : int
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> Budget(3, 2).smallest(5.0, np.array([2.0, 6.0, 4.0]))
     0.0
     """
 
     n_kernels: int
     k: int
-    pull: float = 0.0
 
     def start(self) -> np.ndarray:
         """Equal weights."""
         return np.full(self.n_kernels, self.k / self.n_kernels)
-
-    def penalty(self, x: np.ndarray) -> float:
-        """Nothing beside the constraints."""
-        return 0.0
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
         """The minimum of ``intercept - 1/2 forms'x``: the k largest forms have weight 1."""
@@ -324,36 +297,22 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class GroupBall:
+class GroupBall(WeightSet):
     """The set { x >= 0 : sum_g ||x_g||_p <= 1 }: sparse over groups, not within.
 
-    Attributes
-    ----------
-    groups : ndarray of int, shape (P,)
-        The group of each kernel, 0 .. n_groups - 1.
-    p : float
-        Above 1; infinity for equal weights in a group.
+    `groups` holds the group of each kernel, 0 .. n_groups - 1; p is above 1, infinity for equal weights in a group.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ball = GroupBall(np.zeros(2, dtype=int), p=2.0)
-    >>> ball.smallest(5.0, np.array([6.0, 8.0]))
+    >>> GroupBall(np.zeros(2, dtype=int), p=2.0).smallest(5.0, np.array([6.0, 8.0]))
     0.0
     """
 
     groups: np.ndarray
     p: float
-    pull: float = 0.0
 
     def start(self) -> np.ndarray:
         """Equal weights in every group, and groups of equal norm."""
         sizes = np.bincount(self.groups).astype(float)
         return (sizes ** (-1.0 / self.p) / len(sizes))[self.groups]
-
-    def penalty(self, x: np.ndarray) -> float:
-        """Nothing beside the constraint."""
-        return 0.0
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
         """The minimum of ``intercept - 1/2 forms'x`` over the ball."""
