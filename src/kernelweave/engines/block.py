@@ -9,7 +9,7 @@ computed again in every pass (`host.recomputed.RecomputedFeatures`).
 
 On the host `fused_pass` does the same for the plain losses, in one read of the features. Amplitudes are computed by
 NumPy for `CHUNK` samples at a time, for which that takes no time beside reading their features. Loss, slope and sums
-are compiled (`solvers.stacks.passes`); products with features are compiled or by BLAS:
+are compiled (`solvers.passes`); products with features are compiled or by BLAS:
 
 =====================  ==============================================================================
 features               products

@@ -1,27 +1,4 @@
-"""The loss of a machine by the terms of its dual: one formula for loss, slope, curvature and conjugate.
-
-For each sample and output, with z_i = p_i - f_i,
-
-    loss_i(f_i) = max_v  z_i v - e |v| - h_i/2 v^2      over   lower_i <= v <= upper_i,
-
-so that the slope of the loss is -v at the maximiser, and its conjugate at -c is  -p_i c_i + e |c_i| + h_i/2 c_i^2
-within the bounds and infinite outside.
-
-========================  ==================  ===========  ==============  ====  =========
-loss                      p                   bounds       e               h     total
-========================  ==================  ===========  ==============  ====  =========
-hinge                     y                   [0, C] y     0               0     0
-squared hinge             y                   [0, inf) y   0               1/C   0
-epsilon-insensitive       y                   [-C, C]      epsilon         0     0
-its square                y                   (-inf, inf)  epsilon         1/C   0
-one-class                 0                   [0, C]       0               0     1
-squared error             y                   (-inf, inf)  0               1/C   0
-========================  ==================  ===========  ==============  ====  =========
-
-----------
-`Solution`: what the solve of a machine returns.
-----------
-The protocol of a machine: targets and a cost for each sample, and a dual that is solved on any kernel.
+"""The protocol of a machine: targets and a cost for each sample, and a dual that is solved on any kernel.
 
 The protocol
 ------------
@@ -47,7 +24,7 @@ primal side
     `terms`, which state the loss of each sample and output once, for dual solvers and for descent on explicit
     features; `loss`, `slope` and `conjugate` follow from them.
 samples
-    `subset`, `two_class_problems`, and `without_samples`: what a fitted model keeps.
+    `subset`, `two_class_problems`, and `without_samples`: what a fitted model stores.
 predictions
     `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
     judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
@@ -65,6 +42,26 @@ b       Solution.intercept
 J       Solution.objective
 C_i     bound (per sample)
 ======  =====================
+
+The terms of a dual
+-------------------
+For each sample and output, with z_i = p_i - f_i,
+
+    loss_i(f_i) = max_v  z_i v - e |v| - h_i/2 v^2      over   lower_i <= v <= upper_i,
+
+so that the slope of the loss is -v at the maximiser, and its conjugate at -c is  -p_i c_i + e |c_i| + h_i/2 c_i^2
+within the bounds and infinite outside.
+
+========================  ==================  ===========  ==============  ====  =========
+loss                      p                   bounds       e               h     total
+========================  ==================  ===========  ==============  ====  =========
+hinge                     y                   [0, C] y     0               0     0
+squared hinge             y                   [0, inf) y   0               1/C   0
+epsilon-insensitive       y                   [-C, C]      epsilon         0     0
+its square                y                   (-inf, inf)  epsilon         1/C   0
+one-class                 0                   [0, C]       0               0     1
+squared error             y                   (-inf, inf)  0               1/C   0
+========================  ==================  ===========  ==============  ====  =========
 """
 
 from __future__ import annotations
@@ -608,18 +605,18 @@ class PlainMachine(Machine):
             image, problem = start.image if isinstance(start, Solution) else None, self.problem()
             ridge = problem.pop("quadratic", None)
             kernel = K if ridge is None else RidgedInParts(K, ridge)
-            return self._solution(solve_in_parts(kernel, **problem, image=image, **given))
+            return solution_of(solve_in_parts(kernel, **problem, image=image, **given), self.unit)
         K, problem = self.matrix(K), self.problem()
         if self.by_pairs:
             places = np.diag_indices_from(K)
             diagonal = K[places]
             K[places] += problem.pop("quadratic")
             try:
-                return self._solution(solve_box_qp(K, **problem, **given))
+                return solution_of(solve_box_qp(K, **problem, **given), self.unit)
             finally:
                 K[places] = diagonal
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
-        return self._solution(solver(K, **problem, **given))
+        return solution_of(solver(K, **problem, **given), self.unit)
 
     def solve_in_working_set(
         self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
@@ -630,26 +627,28 @@ class PlainMachine(Machine):
         result = solve_in_working_set(
             kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
         )
-        return None if result is None else self._solution(result)
-
-    def _solution(self, result: Result) -> Solution:
-        return Solution(
-            coef=result.solution[:, None],
-            intercept=np.array([result.multiplier]),
-            objective=result.objective,
-            gap=result.gap,
-            violation=result.violation / self.unit,
-            steps=result.steps,
-            converged=result.converged,
-            rounds=result.rounds,
-            image=result.image,
-        )
+        return None if result is None else solution_of(result, self.unit)
 
     def programs(self) -> list[DualProgram]:  # noqa: D102
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
 
     def decision(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
         return columns(values, 1)[:, 0]
+
+
+def solution_of(result: Result, unit: float = 1.0) -> Solution:
+    """The solution of a machine from that of its dual, whose KKT violation is in these units."""
+    return Solution(
+        coef=result.solution if result.solution.ndim == 2 else result.solution[:, None],
+        intercept=np.atleast_1d(result.multiplier),
+        objective=result.objective,
+        gap=result.gap,
+        violation=result.violation / unit,
+        steps=result.steps,
+        converged=result.converged,
+        rounds=result.rounds,
+        image=result.image,
+    )
 
 
 def box_program(
@@ -687,6 +686,11 @@ def columns(values: np.ndarray, n_outputs: int, n_samples: int | None = None) ->
     if values.ndim != 2 or values.shape[1] != n_outputs or n_samples not in (None, len(values)):
         raise ValueError(f"expected an array of shape ({n_samples or 'n'}, {n_outputs}), got {values.shape}")
     return values
+
+
+def wrong_sides(values: np.ndarray, y_signed: np.ndarray) -> np.ndarray:
+    """1 for samples on the wrong side of zero (zero counts as -1)."""
+    return (np.where(columns(values, 1, len(y_signed))[:, 0] > 0.0, 1.0, -1.0) != y_signed).astype(float)
 
 
 def as_bound(bound: float | np.ndarray, n_samples: int) -> np.ndarray:

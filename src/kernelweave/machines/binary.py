@@ -1,10 +1,7 @@
-"""Binary support vector machine, thesis (1.3).
+"""Binary support vector machines, on labels, thesis (1.3), or on posterior probabilities, (1.12) and (1.13).
 
 In signed coefficients c = alpha y the dual is
 maximise  y'c - 1/2 c'Kc  with  sum(c) = 0,  0 <= c_i y_i <= C_i.
-
-----------
-Posterior-probability SVM for two classes, thesis (1.12) and (1.13).
 
 With the soft label t_i = 2 Pr(+1|x_i) - 1 in place of y_i and the constraints t_i f(x_i) >= t_i^2 - t_i^2 xi_i, the
 dual is maximise  sum_i t_i^2 alpha_i - 1/2 c'Kc,  c = alpha t,  sum(c) = 0,  0 <= alpha_i <= C_i / t_i^2.  In signed
@@ -13,12 +10,6 @@ t = +-1 it is that machine.
 
 The loss slope C_i / |t_i| grows without limit as t_i goes to 0: a sample whose class is unknown would become a hard
 constraint. Samples with |t_i| below a threshold are therefore dropped, as those with t_i = 0 are.
-
-======  ============================
-symbol  name
-======  ============================
-t       soft
-======  ============================
 """
 
 from __future__ import annotations
@@ -26,7 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..validation import Number, check
-from .base import PlainMachine, as_bound, columns
+from .base import PlainMachine, as_bound, columns, wrong_sides
+
+THRESHOLD = 0.05
 
 
 class BinaryMachine(PlainMachine):
@@ -68,14 +61,7 @@ class BinaryMachine(PlainMachine):
 
     def problem(self) -> dict:
         """Return the box QP (1.3) in signed coefficients."""
-        ends = self.bound * self.y_signed
-        return {
-            "linear": self.y_signed,
-            "lower": np.minimum(ends, 0.0),
-            "upper": np.maximum(ends, 0.0),
-            "total": 0.0,
-            "insensitivity": 0.0,
-        }
+        return _hinge_problem(self.y_signed, self.bound * self.y_signed)
 
     def subset(self, index: np.ndarray) -> BinaryMachine:
         """Return the same machine on the chosen samples."""
@@ -83,11 +69,7 @@ class BinaryMachine(PlainMachine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples on the wrong side of zero (zero counts as -1)."""
-        predicted = np.where(columns(values, 1, self.n_samples)[:, 0] > 0, 1.0, -1.0)
-        return (predicted != self.y_signed).astype(float)
-
-
-THRESHOLD = 0.05
+        return wrong_sides(values, self.y_signed)
 
 
 class PosteriorMachine(PlainMachine):
@@ -153,13 +135,7 @@ class PosteriorMachine(PlainMachine):
     def problem(self) -> dict:
         """Return the box QP in signed coefficients; a dropped sample has a box without width."""
         ends = np.divide(self.bound, self.soft, out=np.zeros(self.n_samples), where=~self.dropped)
-        return {
-            "linear": self.soft,
-            "lower": np.minimum(ends, 0.0),
-            "upper": np.maximum(ends, 0.0),
-            "total": 0.0,
-            "insensitivity": 0.0,
-        }
+        return _hinge_problem(self.soft, ends)
 
     def subset(self, index: np.ndarray) -> PosteriorMachine:
         """Return the same machine on the chosen samples."""
@@ -169,8 +145,18 @@ class PosteriorMachine(PlainMachine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples on the wrong side of zero (zero counts as -1)."""
-        predicted = np.where(columns(values, 1, self.n_samples)[:, 0] > 0, 1.0, -1.0)
-        return (predicted != self.y_signed).astype(float)
+        return wrong_sides(values, self.y_signed)
+
+
+def _hinge_problem(linear: np.ndarray, ends: np.ndarray) -> dict:
+    """The box QP whose coefficients lie between 0 and these ends."""
+    return {
+        "linear": linear,
+        "lower": np.minimum(ends, 0.0),
+        "upper": np.maximum(ends, 0.0),
+        "total": 0.0,
+        "insensitivity": 0.0,
+    }
 
 
 def as_posteriors(posterior: np.ndarray, n_samples: int, n_classes: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Machines made of independent ones with one output each, solved on one Gram matrix: `IndependentMachines`.
 
 The coefficients of the single machines are the columns of C, so J, its gap and its Danskin gradient add up. Classes
-(`multiclass`) and targets (`targets`) are taken apart in this way.
+(`multiclass`) and targets (`regression`) are taken apart in this way.
 """
 
 from __future__ import annotations

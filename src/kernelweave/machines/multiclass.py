@@ -1,18 +1,13 @@
-"""Class labels as the multiclass machines take them, and classes of values.
-----------
-Multiclass machines made of independent binary ones, thesis 1.4.1: one against one and one against all.
+"""Multiclass machines: independent binary ones, thesis 1.4.1, and the joint one, (1.9) to (1.11) and section 1.5.
 
-Both stack the binary coefficients as columns of C, so J, its gap and its Danskin gradient add up.
-
-One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
-(a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
+One against one and one against all stack the binary coefficients as columns of C, so J, its gap and its Danskin
+gradient add up. One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of
+column (a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
 columns; a positive value of column a favours class a. The binary machines are made by any loss for two classes
 (`losses.BinaryLoss`); the hinge by default.
 
-----------
-Joint multiclass machine, thesis (1.9) to (1.11), and its posterior-probability form, section 1.5.
-
-Minimises  1/2 sum_l ||w^l||^2 + sum_{i, l != y_i} C_i max(0, m_il - (f^y(x_i) - f^l(x_i))),  y = y_i: the own class is
+The joint machine minimises
+1/2 sum_l ||w^l||^2 + sum_{i, l != y_i} C_i max(0, m_il - (f^y(x_i) - f^l(x_i))),  y = y_i: the own class is
 to lead every other one by the margin m_il, which is 2 for hard labels and 2 (Pr(y_i|x_i) - Pr(l|x_i)) for soft ones
 (negative where another class is more likely). Its dual has one column of coefficients for each class,
 C[i, l] = [y_i = l] A_i - alpha_i^l  with  A_i = sum_l alpha_i^l, and J = sum m alpha - 1/2 sum_l c_l' K c_l.
@@ -24,13 +19,11 @@ and b_1 - b_0 twice the binary b.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
 from ..solvers.in_parts import KernelInParts
-from .base import BEYOND, Machine, Solution, as_bound, columns
+from .base import BEYOND, Machine, Solution, as_bound, columns, solution_of
 from .binary import BinaryMachine, as_posteriors
 from .independent import IndependentMachines, MachineMaker
 
@@ -54,21 +47,11 @@ def predicted_classes(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndarray | None) -> np.ndarray:
-    """Values of classes, of which the heaviest one within `error` of the largest is raised just above it.
+    """Values of classes (n_samples, n_classes), of which the heaviest within `error` of the largest is raised above it.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_classes)
-    error : ndarray of shape (n_samples,) or float
-        By how much two values may differ and be in a tie.
-    weight : ndarray of shape (n_classes,) or None
-        The sum of the sample weights of each class; of equal ones the first counts as heavier. None leaves values as
-        they are.
+    `weight` is the sum of the sample weights of each class; of equal ones the first counts as heavier. None leaves
+    values as they are.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.machines.multiclass import heavier_first
     >>> heavier_first(np.array([[-1.0, -1.0, -2.0]]), np.array([1e-12]), np.array([20, 35, 45])).argmax(axis=1)
     array([1])
     """
@@ -117,10 +100,6 @@ class MulticlassMachine(IndependentMachines):
         self.n_jobs = n_jobs
         self.maker = binary
         self.strata = self.labels
-
-    @abstractmethod
-    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Samples and labels of each binary machine."""
@@ -283,17 +262,9 @@ class JointMachine(Machine):
         gap_tol: float | None,
         max_steps: int | None,
     ) -> Solution:
-        first = self.first(start)
-        result = solve_joint_qp(self.matrix(K), self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
-        return Solution(
-            coef=result.solution,
-            intercept=np.asarray(result.multiplier),
-            objective=result.objective,
-            gap=result.gap,
-            violation=result.violation,
-            steps=result.steps,
-            converged=result.converged,
-        )
+        first, margins = self.first(start), self.margins()
+        K = self.matrix(K)
+        return solution_of(solve_joint_qp(K, self.labels, margins, self.bound, first, tol, gap_tol, max_steps))
 
     def loss(self, values: np.ndarray) -> float:
         """``sum_i C_i sum_l max(0, m_il - (f^y - f^l))`` over the other classes l."""
@@ -328,7 +299,7 @@ class JointMachine(Machine):
 
     def programs(self) -> list[DualProgram]:
         """One program: alpha_i^l adds itself to the sample's own column and takes itself from column l."""
-        sample, other = np.nonzero(np.arange(self.n_classes) != self.labels[:, None])
+        sample, other = np.nonzero(~self._own())
         return [
             DualProgram(
                 linear=self.margins()[sample, other],

@@ -1,12 +1,11 @@
-"""Support vector regression with the epsilon-insensitive loss max(0, |y - f| - epsilon), thesis (1.5).
+"""Regression machines: the epsilon-insensitive loss, thesis (1.5), least squares, and several targets under one kernel.
 
-In signed coefficients c = alpha+ - alpha- (at the optimum one of the two is zero) the dual is
+With the loss max(0, |y - f| - epsilon), in signed coefficients c = alpha+ - alpha- (at the optimum one of the two is
+zero), the dual is
 maximise  y'c - epsilon |c|_1 - 1/2 c'Kc  with  sum(c) = 0,  |c_i| <= C_i:  n variables instead of 2n.
 
-----------
-Least-squares machine: a quadratic loss in place of the hinge or the tube, for any number of outputs.
-
-Minimises  1/2 ||w||^2 + 1/2 sum_i C_i (y_i - f(x_i))^2  over  f = <w, phi> + b, for each output by itself. The dual is
+Least squares minimises  1/2 ||w||^2 + 1/2 sum_i C_i (y_i - f(x_i))^2  over  f = <w, phi> + b, for each output by
+itself. The dual is
 
     maximise  alpha'y - 1/2 sum_i lambda_i alpha_i^2 - 1/2 alpha'K alpha      with  sum(alpha) = 0,   lambda_i = 1 / C_i
 
@@ -16,7 +15,10 @@ any b, primal minus dual is exactly  1/2 sum_i C_i r_i^2, which certifies the so
 
 A cold solve factorises K + Lambda (Cholesky). The solution carries the factor, so that a solve on a nearby kernel that
 starts from it needs only a few conjugate gradient steps with that factor as preconditioner, of the order of n^2
-operations each instead of n^3 / 3, and passes the factor on. Where they do not suffice, K is factorised anew.
+operations each instead of n^3 / 3, and passes the factor on. Where they do not suffice, K is factorised anew. All
+targets are right-hand sides of one factorisation; with another loss each target has a machine of its own, their
+coefficients are the columns of C, and their optima add up to J, so that a combiner that minimises J finds one kernel
+for all targets.
 
 ======  ==================
 symbol  name
@@ -24,13 +26,6 @@ symbol  name
 alpha   coef
 lambda  ridge
 ======  ==================
-
-----------
-Regression of several targets under one kernel: an independent machine for each target.
-
-With targets y_1 .. y_q the machines' coefficients are the columns of C and their optima add up to J, so that a combiner
-that minimises J finds one kernel for all targets. Least squares needs no such machine: `least_squares` has all targets
-as right-hand sides of one factorisation.
 """
 
 from __future__ import annotations
@@ -39,15 +34,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from ..solvers import DualProgram
 from ..solvers.in_parts import KernelInParts
-from ..solvers.ridge import check_rounding
+from ..solvers.ridge import check_rounding, factorise
 from ..validation import Number, check
 from .base import DualTerms, Machine, PlainMachine, Solution, as_bound, columns
 from .independent import IndependentMachines, MachineMaker
 from .multiclass import as_labels, predicted_classes
+
+MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
+POLISH = 20  # steps after a factorisation, which rounding may make necessary
 
 
 class RegressionMachine(PlainMachine):
@@ -97,10 +95,6 @@ class RegressionMachine(PlainMachine):
     def losses(self, values: np.ndarray) -> np.ndarray:
         """Squared errors."""
         return (columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2
-
-
-MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
-POLISH = 20  # steps after a factorisation, which rounding may make necessary
 
 
 @dataclass(frozen=True)
@@ -212,9 +206,6 @@ class LeastSquaresMachine(Machine):
         everywhere = np.full(self.targets.shape, np.inf)
         return DualTerms(self.targets, -everywhere, everywhere, quadratic=1.0 / self.bound[:, None])
 
-    def _errors(self, values: np.ndarray) -> np.ndarray:
-        return columns(values, self.n_outputs, self.n_samples) - self.targets
-
     def programs(self) -> list[DualProgram]:
         """One unbounded program for each output."""
         everywhere = np.full(self.n_samples, np.inf)
@@ -243,25 +234,13 @@ class LeastSquaresMachine(Machine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """Squared errors, summed over outputs."""
-        return (self._errors(values) ** 2).sum(axis=1)
+        return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
 
     def _factorise(self, K):
-        """Cholesky factor of K + Lambda, or of a little more where rounding makes that indefinite."""
-        ridge = 1.0 / self.bound
-        largest = np.abs(K.diagonal() + ridge).max()  # of K: a factor that fails has overwritten its copy
-        extra = 0.0
-        for _ in range(6):
-            H = np.array(K, dtype=np.float64, order="F")
-            H[np.diag_indices_from(H)] += ridge + extra
-            try:
-                return cho_factor(H, lower=True, overwrite_a=True)
-            except LinAlgError:
-                extra = max(100.0 * extra, 1e-14 * largest * self.n_samples)
-            except ValueError:
-                raise ValueError("K contains NaN or infinity: check and rescale K") from None
-        raise ValueError(
-            "K + diag(1/C) is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
-        )
+        if not np.isfinite(K).all():
+            raise ValueError("K contains NaN or infinity: check and rescale K")
+        error = "K + diag(1/C) is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
+        return factorise(lambda: np.array(K, dtype=np.float64, order="C"), K.diagonal() + 1.0 / self.bound, error)
 
     def _certify(self, K, alpha):
         """Residuals at the best biases, those biases, and the dual objective of each output."""

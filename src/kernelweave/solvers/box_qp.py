@@ -63,6 +63,20 @@ from .pairs import LOWEST, MAX_BLOCK, PAIR_FLAT, TINY, down_shift, solve_block, 
 GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
 LEAST_SIZE = 1e-6  # of an objective without linear term, relative to that of one sample, see `least_size`
 SUM_ERROR = 1e-13  # of the coefficients' sum, relative; more is repaired
+SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
+LEAST = 128  # but blocks this small cost nothing
+INNER = 0.3  # a block is solved to this fraction of the violation that chose it
+FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
+RESOLUTION = 2.3e-16
+STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
+LATE = 30  # from so many rounds on, the best partners of the pair that violates most are in the block too
+NONE = np.empty(0, np.int64)
+WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of the limit
+MOST_CUTS = 60
+LARGEST_SHARE = 0.4  # of the samples; a working set beyond costs as much as all of them
+# Samples in the first working set: a multiple of those with coefficients, and at least a share of all.
+FIRST_FACTOR, FIRST_SHARE = 1.3, 0.1
+MOST_ROUNDS = 5
 
 
 def solve_box_qp(
@@ -325,16 +339,6 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
             _refresh(K, c, gradient, problem, total)
 
 
-SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
-LEAST = 128  # but blocks this small cost nothing
-INNER = 0.3  # a block is solved to this fraction of the violation that chose it
-FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
-RESOLUTION = 2.3e-16
-STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
-LATE = 30  # from so many rounds on, the best partners of the pair that violates most are in the block too
-NONE = np.empty(0, np.int64)
-
-
 @compiled(error_model="numpy")
 def survey(c, gradient, linear, lower, upper, insensitivity, rank):
     """What one pass over the samples computes at (c, gradient = linear - K c); writes their ranks.
@@ -553,10 +557,6 @@ def take_over(block, new, c, gradient, insensitivity, lengths, moved, change):
     return count, gain, error, travelled, reach, longer
 
 
-WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of the limit
-MOST_CUTS = 60
-
-
 def least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation):
     """The least of `gap` and min over b and t >= 0 of P(t, b) - D, found until it is clear on which side of the limit.
 
@@ -636,12 +636,6 @@ class _Cuts:
         l1 = self.insensitivity * (np.abs(v) - np.abs(self.c))
         gap = np.maximum(0.0, (slopes - b) * (v - self.c) - l1).sum() + 0.5 * s * s * self.curvature
         return float(gap), float(s * self.curvature + (self.f * (v - self.c)).sum())
-
-
-LARGEST_SHARE = 0.4  # of the samples; a working set beyond costs as much as all of them
-# Samples in the first working set: a multiple of those with coefficients, and at least a share of all.
-FIRST_FACTOR, FIRST_SHARE = 1.3, 0.1
-MOST_ROUNDS = 5
 
 
 class KernelBlocks(Protocol):

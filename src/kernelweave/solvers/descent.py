@@ -1,7 +1,7 @@
 """Minimising a smooth function whose every value is costly: limited-memory BFGS, and descent with Armijo's rule.
 
 The function here is J(theta), whose value is a kernel machine solved on K_theta, so evaluations are what counts, and
-values are known to the machine's precision only. Both methods keep to a domain (see `domains`), which costs nothing
+values are known to the machine's precision only. The methods stay in a domain (see `domains`), which costs nothing
 beside an evaluation, and stop at relative progress ``(J_old - J_new) / max(1, |J_new|) < tol``, which makes sense also
 where J is negative or near 0. The end point is the best one, because a step that does not go down is never taken; steps
 whose slope predicts a decrease below the precision of the values are not tried.
@@ -11,6 +11,11 @@ whose slope predicts a decrease below the precision of the values are not tried.
   manifolds the memory is projected from tangent space to tangent space (Absil, Mahony and Sepulchre 2008, section 8.1).
 - `minimize_armijo`: gradient descent with a step length from Armijo's rule, as in section 3.3 of
   the thesis (Gönen 2010, PhD thesis, Boğaziçi University).
+- `minimize_alternating`: Algorithm 1 of SLDR and Figures 4.1 and 4.2 of the thesis: one iteration is a cycle over the
+  blocks (projections, gating projection, gating parameters: W, T, V of SLDR); each block goes down its own gradient and
+  back to where it may be, for orthonormal matrices by a singular value decomposition (SLDR A.3), before the function is
+  evaluated for the next block. `rates` are the step sizes Delta, nu, mu, by Armijo's rule. It needs more evaluations.
+- `climb`: maximisation by SciPy's gradient methods, with a record of every iteration.
 
 ==========  =========================================================
 symbol      name
@@ -19,27 +24,7 @@ theta, x    Point.position
 s, y        changes of position and gradient between two points
 sigma       scale of the quadratic model, y'y / s'y
 ==========  =========================================================
-
-----------
-One iteration of a descent: a direction (down the gradient, or by the curvature of the last steps) and a search.
-----------
-Descent block after block with Armijo's rule, as the papers train projections.
-
-Algorithm 1 of SLDR and Figures 4.1 and 4.2 of the thesis (Gönen 2010): one iteration is a cycle over the blocks
-(projections, gating projection, gating parameters); each block goes down its own gradient and back to where it may be,
-for orthonormal matrices by a singular value decomposition (SLDR A.3), before the function is evaluated for the next
-block. The size of a step is found by Armijo's rule, as in the papers. `smooth.minimize_lbfgs` moves all blocks at once
-and needs fewer evaluations.
-
-==================  ========================================================
-SLDR, Algorithm 1   here
-==================  ========================================================
-W, T, V             blocks of the position
-Delta, nu, mu       rates, the step sizes that each block remembers
-==================  ========================================================
-
-----------
-Ascent of a smooth function by SciPy's gradient methods, with a record of every iteration."""
+"""
 
 from __future__ import annotations
 
@@ -54,7 +39,15 @@ from scipy.optimize import OptimizeResult, minimize
 from .domains import Domain, Space
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray, Any]]
+Blocks = Sequence[tuple[slice, Domain]]
+Progress = Callable[[int, int], None]
 EVERYWHERE = Space()
+_WINDOW = 10  # iterations over which progress of an ascent is judged, since single steps vary much
+DECREASE = 1e-4  # Armijo: share of the decrease which the slope predicts
+STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
+FLAT = 1e-200  # gradients below are zero
+MOST_TRIALS = 20
+MODEL_STEPS = 100
 
 
 class Point(NamedTuple):
@@ -193,19 +186,10 @@ def _entered(start: np.ndarray, domain: Domain) -> np.ndarray:
 
 
 class Objective:
-    """A function whose gradients are taken within a domain, and whose evaluations are counted.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(position) -> (value, gradient, detail)`` with the gradient in space.
-    domain : Domain
-    """
+    """A function whose gradients are taken within a domain, and whose evaluations are counted."""
 
     def __init__(self, function: Function, domain: Domain):
-        self.function = function
-        self.domain = domain
-        self.evaluations = 0
+        self.function, self.domain, self.evaluations = function, domain, 0
 
     def __call__(self, position: np.ndarray) -> Point:
         """The point at a position."""
@@ -256,13 +240,6 @@ def descend(
     return Descent(point.position, point.value, point.detail, steps, objective.evaluations, progress, status)
 
 
-DECREASE = 1e-4  # Armijo: share of the decrease which the slope predicts
-STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
-FLAT = 1e-200  # gradients below are zero
-MOST_TRIALS = 20
-MODEL_STEPS = 100
-
-
 #: ``diagonal(steps, point, last)`` gives the diagonal of the Hessian, all positive: a new one, or the last.
 Diagonal = Callable[[int, "Point", "np.ndarray | None"], np.ndarray]
 
@@ -275,9 +252,7 @@ class LineSearch:
     """
 
     def __init__(self, rule: Gradient | QuasiNewton, domain: Domain, precision: float, noise: float = 0.0):
-        self.rule, self.noise = rule, noise
-        self.domain = domain
-        self.precision = precision
+        self.rule, self.noise, self.domain, self.precision = rule, noise, domain, precision
         self.longest = min(rule.longest, domain.longest)
 
     def step(self, objective: Objective, point: Point) -> Point | None:
@@ -490,9 +465,6 @@ def is_finite(point: Point) -> bool:
     return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
 
 
-Blocks = Sequence[tuple[slice, Domain]]
-
-
 def minimize_alternating(
     function: Function,
     start: np.ndarray,
@@ -561,9 +533,7 @@ class _Cycle:
     """An iteration: each block takes one step."""
 
     def __init__(self, blocks: Blocks, precision: float, first_step: float):
-        self.blocks = blocks
-        self.precision = precision
-        self.first_step = first_step
+        self.blocks, self.precision, self.first_step = blocks, precision, first_step
         self.rates: list[float | None] = [None] * len(blocks)  # of the last step of each block
 
     def step(self, objective: Objective, point: Point) -> Point | None:
@@ -583,7 +553,8 @@ class _Cycle:
         inside, gradient = point.position[part], point.gradient[part]
         downhill = -domain.tangent(inside, gradient)
         negligible = negligible_decrease(point, self.precision)
-        rate = self._first_rate(block, gradient)
+        last = self.rates[block]
+        rate = first_length(self.first_step, gradient) if last is None else 2.0 * last
         for _ in range(MOST_TRIALS):
             promise = downhill @ straight_step(domain, inside, rate * downhill)
             if not promise > negligible:
@@ -597,30 +568,10 @@ class _Cycle:
             rate *= 0.5
         return point
 
-    def _first_rate(self, block: int, gradient: np.ndarray) -> float:
-        """Twice the last rate, or the one of a first step."""
-        last = self.rates[block]
-        return first_length(self.first_step, gradient) if last is None else 2.0 * last
-
-
-Progress = Callable[[int, int], None]
-
-# Progress is judged over so many iterations, since single steps vary much.
-_WINDOW = 10
-
 
 @dataclass
 class Ascent:
-    """Where an ascent ended.
-
-    Attributes
-    ----------
-    position : ndarray
-        The variables: W, or the landmarks.
-    values : list of float
-        The criterion's value at the start and after each iteration; never falls.
-    converged : bool
-    """
+    """Where an ascent ended: the variables, and the values at the start and after each iteration, which never fall."""
 
     position: np.ndarray
     values: list[float] = field(default_factory=list)
@@ -640,18 +591,9 @@ def climb(
     tol: float,
     progress: Progress | None = None,
 ) -> Ascent:
-    """Maximise a function of an array with SciPy's conjugate gradients or L-BFGS.
+    """Maximise a function of an array, which gives value and gradient, by conjugate gradients or L-BFGS.
 
-    Parameters
-    ----------
-    function : callable
-        From an array like `start` to a value and its gradient.
-    start : ndarray
-    method : {"cg", "lbfgs"}
-    max_iter : int
-    tol : float
-        Stop where the value rises by less an iteration, on average over ten.
-    progress : callable, optional
+    The method is "cg" or "lbfgs". Ends where the value rises by less than `tol` an iteration, on average over ten.
     """
     ascent = Ascent(start, [function(start)[0]])
 
@@ -668,17 +610,16 @@ def climb(
             ascent.converged = True
             raise StopIteration
 
-    if method == "cg":
-        options = {"maxiter": max_iter, "gtol": 0.0}
-    else:
-        options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "gtol": 0.0, "ftol": 0.0}
+    options: dict[str, Any] = {"maxiter": max_iter, "gtol": 0.0}
+    if method == "lbfgs":
+        method, options = "L-BFGS-B", options | {"maxfun": 100 * max_iter, "ftol": 0.0}
     with warnings.catch_warnings():  # a line search that cannot rise any more ends the ascent; that is no news
         warnings.simplefilter("ignore", RuntimeWarning)
         found = minimize(
             negative,
             start.ravel(),
             jac=True,
-            method={"cg": "CG", "lbfgs": "L-BFGS-B"}[method],
+            method=method,
             callback=record,
             options=options,
         )

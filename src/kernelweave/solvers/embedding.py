@@ -1,18 +1,4 @@
-"""`GraphLaplacian`: the matrix of a graph over samples, kept as sparse, low-rank and diagonal parts.
-
-A graph with affinities ``W = S + F diag(c) F'`` (S sparse, F of low rank r) has the Laplacian ``diag(W 1) - W``; a
-product with a matrix of k columns takes ``O((nnz(S) + n r) k)``.
-
-=============================  ====================================================
-MKL-DR, (1) to (4)             here
-=============================  ====================================================
-W, W'                          `affinity` and `factors`, `factor_weights`
-L, L'                          `GraphLaplacian`, from `GraphLaplacian.of_affinities`
-D                              `GraphLaplacian` with a `diagonal` only
-=============================  ====================================================
-
-----------
-Graph embedding under one kernel: the sample coefficients A of MKL-DR for given kernel weights.
+"""Graph embedding under one kernel: the sample coefficients A of MKL-DR for given kernel weights, and its graphs.
 
 With ``S = K L K + ridge I`` and ``S' = K L' K`` three problems over A (n x p) are solved:
 
@@ -27,12 +13,25 @@ function            problem                                                  sou
 S, S' and the Cholesky factor of S are computed once for each K. With them the ratio trace takes Lanczos' method, whose
 products cost O(n^2), and the trace ratio some steps in subspaces of dimension 3 p; then one or two symmetric
 eigenproblems for p of n eigenvectors make its optimum, and prove it global.
+
+A graph with affinities ``W = S + F diag(c) F'`` (S sparse, F of low rank r) has the Laplacian ``diag(W 1) - W``; a
+product with a matrix of k columns takes ``O((nnz(S) + n r) k)``.
+
+=============================  ====================================================
+MKL-DR, (1) to (4)             here
+=============================  ====================================================
+W, W'                          `affinity` and `factors`, `factor_weights`
+L, L' (numerator, denominator) `GraphLaplacian`, from `GraphLaplacian.of_affinities`
+D                              `GraphLaplacian` with a `diagonal` only
+=============================  ====================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -44,23 +43,28 @@ from .base import Result
 
 # A product with a sparse matrix that is fuller than this takes longer than one with a dense matrix.
 _DENSE_AFFINITY = 0.03
+# Lanczos' method is used above this many samples, for up to this share of all eigenvectors.
+_DENSE_SAMPLES = 250
+_DENSE_SHARE = 0.1
+_LANCZOS_RESTARTS = 30
+_LANCZOS_TOL = 1e-10
+# Steps in subspaces go before eigenproblems of full size while they lower the ratio by at least this share.
+_BLOCK_STEPS = 20
+_BLOCK_TOL = 1e-3
+_ZERO_LENGTH = 1e-13
+_MAX_STEPS = 50
+# A column whose spread is below this share of the largest separates no samples.
+_NO_SPREAD = 1e-12
+_NOTHING_APART = "no samples that the graph is to keep apart differ in the kernel"
 
 
 @dataclass(frozen=True)
 class GraphLaplacian:
     """The symmetric matrix ``diag(diagonal) - affinity - factors diag(factor_weights) factors'``.
 
-    Attributes
-    ----------
-    diagonal : ndarray of shape (n_samples,)
-    affinity : sparse matrix or ndarray of shape (n_samples, n_samples), or None
-    factors : ndarray of shape (n_samples, n_factors)
-    factor_weights : ndarray of shape (n_factors,)
+    The affinity, of shape (n_samples, n_samples), is sparse, dense or None; `factors` has the shape (n_samples,
+    n_factors).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.embedding import GraphLaplacian
     >>> chain = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     >>> GraphLaplacian.of_affinities(chain).dot(np.eye(3))
     array([[ 1., -1.,  0.],
@@ -128,10 +132,7 @@ class GraphLaplacian:
 def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian]:
     """Within-class and total scatter as Laplacians: (30), w_ij = 1 / n_{y_i} within a class, w'_ij = 1 / N.
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_samples,)
-        From 0 to n_classes - 1; -1 for samples without a label, which take no part.
+    Labels are 0 to n_classes - 1; -1 for samples without a label, which take no part.
     """
     counts = np.bincount(labels[labels >= 0])
     known = labels >= 0
@@ -146,26 +147,8 @@ def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian
 
 def mean_affinity(affinities: list[Any]) -> sp.csr_array | np.ndarray:
     """The mean of sparse affinity matrices, one for each kernel (MKL-DR, section 4.3); dense if that is faster."""
-    total = affinities[0]
-    for affinity in affinities[1:]:
-        total = total + affinity
-    mean = sp.csr_array(total * (1.0 / len(affinities)))
+    mean = sp.csr_array(reduce(add, affinities) * (1.0 / len(affinities)))
     return mean.toarray() if mean.nnz > _DENSE_AFFINITY * mean.shape[0] ** 2 else mean
-
-
-# Lanczos' method is used above this many samples, for up to this share of all eigenvectors.
-_DENSE_SAMPLES = 250
-_DENSE_SHARE = 0.1
-_LANCZOS_RESTARTS = 30
-_LANCZOS_TOL = 1e-10
-# Steps in subspaces go before eigenproblems of full size while they lower the ratio by at least this share.
-_BLOCK_STEPS = 20
-_BLOCK_TOL = 1e-3
-_ZERO_LENGTH = 1e-13
-_MAX_STEPS = 50
-# A column whose spread is below this share of the largest separates no samples.
-_NO_SPREAD = 1e-12
-_NOTHING_APART = "no samples that the graph is to keep apart differ in the kernel"
 
 
 def trace_ratio(
@@ -182,33 +165,9 @@ def trace_ratio(
 
     The ratio at A gives the next A as the eigenvectors of ``S - ratio S'`` with the smallest eigenvalues (Wang et al.,
     2007): the ratio never rises, converges to the global minimum, and the eigenvectors of the last step come in order,
-    the most useful first. For large problems cheaper steps in subspaces go before.
+    the most useful first. For large problems cheaper steps in subspaces go before. Ends where the ratio falls by at
+    most the share `tol` in a step; the gap of the result is its decrease in the last step, which was the smallest.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    numerator, denominator : GraphLaplacian
-        L, and L' or D.
-    ridge : float
-        At least 0.
-    n_components : int
-    rng : RandomState
-        Draws the start of Lanczos' method.
-    start : ndarray of shape (n_samples, n_components), optional
-        Orthonormal columns to begin at.
-    tol : float
-        Largest relative decrease of the ratio in the last step.
-
-    Returns
-    -------
-    Result
-        `solution` is A, `objective` the ratio, `gap` its decrease in the last step, which was the smallest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.embedding import trace_ratio
-    >>> from kernelweave.solvers.embedding import class_laplacians
     >>> x = np.array([[0.0, 1.0], [0.2, 1.0], [3.0, 1.0], [3.1, 1.0]])
     >>> within, total = class_laplacians(np.array([0, 0, 1, 1]))
     >>> found = trace_ratio(x @ x.T, within, total, 1e-6, 1, np.random.RandomState(0))
@@ -241,30 +200,9 @@ def ratio_trace(
     """Solve ``(K L K + ridge I) a = lambda K L' K a`` for the smallest lambda: (21), columns with ``A'SA = I``.
 
     These columns minimise ``tr[(A'S'A)^-1 A'SA]``, the paper's ratio trace, where it is finite, and always
-    ``tr[(A'(S + S')A)^-1 A'SA]``, in which a column counts lambda / (1 + lambda), between 0 and 1.
+    ``tr[(A'(S + S')A)^-1 A'SA]``, in which a column counts lambda / (1 + lambda), between 0 and 1; `objective` is the
+    mean of these. A column beyond the rank of S', for which lambda is infinite, counts 1.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    numerator, denominator : GraphLaplacian
-        L, and L' or D.
-    ridge : float
-        Positive.
-    n_components : int
-    rng : RandomState
-        Draws the start of Lanczos' method.
-
-    Returns
-    -------
-    Result
-        `solution` is A, `objective` the mean of lambda / (1 + lambda) over its columns; a column beyond the rank of S',
-        for which lambda is infinite, counts 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.embedding import ratio_trace
-    >>> from kernelweave.solvers.embedding import class_laplacians
     >>> x = np.array([[0.0, 1.0], [0.2, 1.0], [3.0, 1.0], [3.1, 1.0]])
     >>> within, total = class_laplacians(np.array([0, 0, 1, 1]))
     >>> ratio_trace(x @ x.T, within, total, 1e-6, 1, np.random.RandomState(0)).solution.shape
@@ -278,28 +216,11 @@ def ratio_trace(
 
 
 def principal(K: np.ndarray, denominator: GraphLaplacian, n_components: int) -> Result:
-    """Maximise ``tr(A'K L'K A)`` under ``A'KA = I``: kernel PCA where L' centres.
+    """Maximise ``tr(A'K L'K A)`` under ``A'KA = I``: kernel PCA where L', a projection, centres.
 
     With ``L' = R R`` for a projection R, the columns are ``a = R u / sqrt(lambda)`` of the eigenpairs of ``R K R``;
-    beyond the rank of ``R K R`` they are zero.
+    beyond the rank of ``R K R`` they are zero. `objective` is tr(A'KA) / tr(A'K L'K A), which is the least there is.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    denominator : GraphLaplacian
-        A projection, such as the total scatter of `class_laplacians`.
-    n_components : int
-
-    Returns
-    -------
-    Result
-        `solution` is A, `objective` is tr(A'KA) / tr(A'K L'K A), which is the least there is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.embedding import principal
-    >>> from kernelweave.solvers.embedding import class_laplacians
     >>> x = np.array([[0.0], [1.0], [5.0]])
     >>> A = principal(x @ x.T, class_laplacians(np.zeros(3, dtype=int))[1], 1).solution
     >>> np.round(np.abs(np.diff((x @ x.T @ A).ravel())), 6)

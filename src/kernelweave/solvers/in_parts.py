@@ -56,6 +56,10 @@ LONGEST_WAIT = 8  # rounds without a look at the gap, which is a power of 2 time
 PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
 STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box_qp`
 NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bounds"
+FILLED = 2.0  # a working set holds at most so many times as many samples as violate
+REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
+FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
+REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 
 class KernelInParts(Protocol):
@@ -379,12 +383,6 @@ class _Solve:
         fresh = kernel.product(rows, support, state.c[support]) if len(support) else 0.0
         kept = place.numpy(place.take(kernel.value(state.image, state.there), rows))
         return float(np.abs(fresh - kept).max())
-
-
-FILLED = 2.0  # a working set holds at most so many times as many samples as violate
-REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
-FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
-REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 
 @dataclass

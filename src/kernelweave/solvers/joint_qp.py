@@ -63,6 +63,11 @@ SETTLED = 0.2  # share of free alphas that may have changed since the last round
 FEW = 4  # ... and so many more
 RIDGE = 1e-11  # times the largest diagonal entry
 PATIENCE = 2500  # least steps before an interior point is thought of, and again before each
+RANKS = 1e-6, 1e-9, 1e-12  # what factors, ever finer, may leave of the diagonal of K, times its largest entry
+MOST_ROWS = 3000  # classes times columns of L
+MOST_ENTRIES = 4_000_000  # of the program's matrix: some hundred megabytes
+ACCURACY = 1e-9
+WORK_PER_STEP = 5000  # multiplications in one Newton system for each step along cycles that is tried before
 
 
 def solve_joint_qp(
@@ -406,13 +411,6 @@ def _path(flow, source, sinks):
                 before[int(following)] = node
                 queue.append(int(following))
     return None
-
-
-RANKS = 1e-6, 1e-9, 1e-12  # what factors, ever finer, may leave of the diagonal of K, times its largest entry
-MOST_ROWS = 3000  # classes times columns of L
-MOST_ENTRIES = 4_000_000  # of the program's matrix: some hundred megabytes
-ACCURACY = 1e-9
-WORK_PER_STEP = 5000  # multiplications in one Newton system for each step along cycles that is tried before
 
 
 def low_rank_factor(K: np.ndarray, n_classes: int, share: float) -> np.ndarray | None:

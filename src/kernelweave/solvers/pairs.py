@@ -62,6 +62,13 @@ PAIR_FLAT = 3e-16  # and along a pair below this fraction of K_ii + K_jj: less i
 ROUNDING = 4.5e-16  # a coefficient this close to its bound, relative to what was added up, is on it
 LOWEST = -1.7e308  # any finite number is larger
 TINY = 1e-300  # keeps zero curvature from dividing by zero
+NEWTON_SPEED = 50.0
+NEWTON_WAIT = 0.3
+NEWTON_PATIENCE = 3.0
+NEWTON_LEAST = 30.0
+RIDGE = 1e-11  # times the diagonal entry
+SUM_KEPT = 1e-12  # of the sizes of the coefficients: what a step may do to their sum
+PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
 def _selecting(comparison: str) -> Any:
@@ -191,15 +198,6 @@ def fetch(K, block, rows, slot, a):
         slot[a] = used
         slot[n] = used + 1
     return slot[a]
-
-
-NEWTON_SPEED = 50.0
-NEWTON_WAIT = 0.3
-NEWTON_PATIENCE = 3.0
-NEWTON_LEAST = 30.0
-RIDGE = 1e-11  # times the diagonal entry
-SUM_KEPT = 1e-12  # of the sizes of the coefficients: what a step may do to their sum
-PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
 def solve_block(source, diagonal, problem, tol, budget):

@@ -32,6 +32,8 @@ z       slope
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -236,6 +238,22 @@ def responses(
     return np.where(curved, np.clip(free, lower, upper), flat)
 
 
+def factorise(copied: Callable[[], np.ndarray], diagonal: np.ndarray, error: str) -> tuple[np.ndarray, bool]:
+    """Cholesky factor of a matrix with this diagonal, or with a little more where rounding makes that indefinite.
+
+    The matrix is copied anew for each attempt, and overwritten.
+    """
+    extra = 0.0
+    for _ in range(6):
+        H = copied()
+        H[np.diag_indices_from(H)] = diagonal + extra
+        try:
+            return cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)  # H is symmetric
+        except LinAlgError:
+            extra = max(100.0 * extra, 1e-14 * np.abs(diagonal).max() * len(diagonal))
+    raise ValueError(error)
+
+
 class _Problem:
     """One problem with its checked arrays, and the pieces of a Newton step on it."""
 
@@ -339,26 +357,15 @@ class _Problem:
         right = self.linear[free] - self.insensitivity * np.sign(response[free]) * (self.insensitivity > 0.0)
         if len(fixed):
             right = right - self.product(target)[free]
-        factor = self._factor(free)
+        factor = factorise(
+            lambda: self.K[np.ix_(free, free)].astype(np.float64, copy=False),
+            self.K.diagonal()[free] + self.quadratic[free],
+            "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel",
+        )
         solved, ones = cho_solve(factor, np.column_stack([right, np.ones(len(free))])).T
         b = (solved.sum() - (self.total - target.sum())) / ones.sum()
         target[free] = solved - b * ones
         return target
-
-    def _factor(self, free: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Cholesky factor of K_FF + H_FF, or of a little more where rounding makes that indefinite."""
-        diagonal = self.K.diagonal()[free] + self.quadratic[free]
-        extra = 0.0
-        for _ in range(6):
-            H = self.K[np.ix_(free, free)].astype(np.float64, copy=False)
-            H[np.diag_indices_from(H)] = diagonal + extra
-            try:
-                return cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)  # H is symmetric
-            except LinAlgError:
-                extra = max(100.0 * extra, 1e-14 * np.abs(diagonal).max() * len(free))
-        raise ValueError(
-            "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
-        )
 
     def certify(
         self, c: np.ndarray, image: np.ndarray, b: float, steps: int, tol: float, gap_tol: float | None

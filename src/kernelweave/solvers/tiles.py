@@ -47,6 +47,7 @@ _D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8, _D9, _D10, _D11, _D12, _D13 = (
 _LEAST32, _ROUND32 = np.float32(-126.0), np.float32(1.5 * 2.0**23)
 _LEAST64, _ROUND64 = -1022.0, 1.5 * 2.0**52
 _TINY = np.float32(1e-18)  # so that a term with two zeros is 0; 1e-36 is still a number of float32
+_LOG2E = 1.0 / log(2.0)
 
 
 @compiled(inner=True, fastmath={"contract"})
@@ -206,9 +207,6 @@ def add_rows(S, positions, coef, out, first):
         a, u = S[positions[i], first : first + width], coef[i]
         for j in range(width):
             out[j] += u * np.float64(a[j])
-
-
-_LOG2E = 1.0 / log(2.0)
 
 
 @compiled(error_model="numpy")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.weights.methods import WeightSet, minimize_newton
-from ...solvers.weights.sets import GroupBall, Simplex
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import GroupBall, Simplex, WeightSet
 from ...validation import Constraints, Exactly, Number
 from ..named import entries_of
 from .base import OptimalWeights, Tell, WeightResult

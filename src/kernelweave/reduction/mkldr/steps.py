@@ -25,7 +25,7 @@ and weights would follow rank instead of information.
 MKL-DR                here
 ====================  ===================================================
 K^(i) beta            column i of `Search.combined`
-S_W^beta, (19)        formed in `solvers.embedding.graph_embedding`, where it is needed
+S_W^beta, (19)        formed in `solvers.embedding`, where it is needed
 S_W^A, (23)           first of `Search.forms`, with the ridge
 S_{W'}^A, (24)        second of `Search.forms`
 ====================  ===================================================
