@@ -580,11 +580,9 @@ class PlainMachine(Machine):
     @cached_property
     def terms(self) -> DualTerms:
         """What the dual has besides the kernel, in columns."""
-        given = self.problem()
-        for name in TERMS:
-            if name in given:
-                given[name] = np.asarray(given[name], dtype=np.float64)[:, None]
-        return DualTerms(**given)
+        found = self.problem()
+        found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
+        return DualTerms(**found)
 
     def solve_dual(  # noqa: D102
         self,

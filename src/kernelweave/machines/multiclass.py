@@ -65,7 +65,34 @@ def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndar
     return settled
 
 
-class MulticlassMachine(IndependentMachines):
+class _ClassMachine(Machine):
+    """Machines of labels, most of them with a column of coefficients for each class."""
+
+    decides_with = ("n_classes",)
+
+    def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None):
+        self.labels, self.n_classes = as_labels(labels, n_classes)
+        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
+        self.n_samples = len(self.labels)
+        self.bound = as_bound(bound, self.n_samples)
+        self.strata = self.labels
+
+    @property
+    def n_outputs(self) -> int:
+        """One column for each class."""
+        return self.n_classes
+
+    def decision(self, values: np.ndarray) -> np.ndarray:
+        """Raw values: the largest wins."""
+        return columns(values, self.n_outputs)
+
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples whose predicted class is wrong."""
+        decision = self.decision(columns(values, self.n_outputs, self.n_samples))
+        return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
+
+
+class MulticlassMachine(_ClassMachine, IndependentMachines):
     """Independent binary machines on one Gram matrix.
 
     Parameters
@@ -82,8 +109,6 @@ class MulticlassMachine(IndependentMachines):
         What makes the binary machines, by ``binary.for_targets(signs, bound)``; `BinaryMachine` by default.
     """
 
-    decides_with = ("n_classes",)
-
     def __init__(
         self,
         labels: np.ndarray,
@@ -93,13 +118,8 @@ class MulticlassMachine(IndependentMachines):
         n_jobs: int | None = None,
         binary: MachineMaker = BinaryMachine,
     ):
-        self.labels, self.n_classes = as_labels(labels, n_classes)
-        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
-        self.n_samples = len(self.labels)
-        self.bound = as_bound(bound, self.n_samples)
-        self.n_jobs = n_jobs
-        self.maker = binary
-        self.strata = self.labels
+        super().__init__(labels, bound, n_classes)
+        self.n_jobs, self.maker = n_jobs, binary
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Samples and labels of each binary machine."""
@@ -113,11 +133,6 @@ class MulticlassMachine(IndependentMachines):
         )
         part.class_count = self.class_count
         return part
-
-    def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples whose predicted class is wrong."""
-        decision = self.decision(columns(values, self.n_outputs, self.n_samples))
-        return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
 
 
 class OneVsOneMachine(MulticlassMachine):
@@ -181,21 +196,12 @@ class OneVsAllMachine(MulticlassMachine):
     array([0, 1, 2])
     """
 
-    @property
-    def n_outputs(self) -> int:
-        """One column for each class."""
-        return self.n_classes
-
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return all samples for each class, +1 for its own."""
         return [(None, np.where(self.labels == a, 1.0, -1.0)) for a in range(self.n_classes)]
 
-    def decision(self, values: np.ndarray) -> np.ndarray:
-        """Raw values: the largest wins."""
-        return columns(values, self.n_outputs)
 
-
-class JointMachine(Machine):
+class JointMachine(_ClassMachine):
     """Multiclass SVM that trains all classes at once.
 
     Parameters
@@ -225,8 +231,6 @@ class JointMachine(Machine):
     array([0, 0, 1, 1, 2, 2])
     """
 
-    decides_with = ("n_classes",)
-
     def __init__(
         self,
         labels: np.ndarray,
@@ -235,17 +239,8 @@ class JointMachine(Machine):
         n_classes: int | None = None,
         posterior: np.ndarray | None = None,
     ):
-        self.labels, self.n_classes = as_labels(labels, n_classes)
-        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
-        self.n_samples = len(self.labels)
-        self.bound = as_bound(bound, self.n_samples)
+        super().__init__(labels, bound, n_classes)
         self.posterior = None if posterior is None else as_posteriors(posterior, self.n_samples, self.n_classes)
-        self.strata = self.labels
-
-    @property
-    def n_outputs(self) -> int:
-        """One column for each class."""
-        return self.n_classes
 
     def margins(self) -> np.ndarray:
         """Return the wanted lead of the own class over each class, of shape (n_samples, n_classes)."""
@@ -318,12 +313,3 @@ class JointMachine(Machine):
         part = JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
         part.class_count = self.class_count
         return part
-
-    def decision(self, values: np.ndarray) -> np.ndarray:
-        """Raw values: the largest wins."""
-        return columns(values, self.n_outputs)
-
-    def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples whose label is not the class with the largest value."""
-        values = columns(values, self.n_outputs, self.n_samples)
-        return (predicted_classes(values, self.class_count) != self.labels).astype(float)

@@ -40,7 +40,7 @@ from ..solvers import DualProgram
 from ..solvers.in_parts import KernelInParts
 from ..solvers.ridge import check_rounding, factorise
 from ..validation import Number, check
-from .base import DualTerms, Machine, PlainMachine, Solution, as_bound, columns
+from .base import DualTerms, Machine, PlainMachine, Solution, as_bound, box_program, columns
 from .independent import IndependentMachines, MachineMaker
 from .multiclass import as_labels, predicted_classes
 
@@ -209,17 +209,9 @@ class LeastSquaresMachine(Machine):
     def programs(self) -> list[DualProgram]:
         """One unbounded program for each output."""
         everywhere = np.full(self.n_samples, np.inf)
-        everybody = np.arange(self.n_samples)
+        given = {"total": 0.0, "insensitivity": 0.0, "sample": np.arange(self.n_samples), "quadratic": 1.0 / self.bound}
         return [
-            DualProgram(
-                linear=target,
-                quadratic=1.0 / self.bound,
-                lower=-everywhere,
-                upper=everywhere,
-                sample=everybody,
-                plus=np.full(self.n_samples, column),
-                minus=np.full(self.n_samples, -1),
-            )
+            box_program(target, -everywhere, everywhere, column=column, **given)
             for column, target in enumerate(self.targets.T)
         ]
 

@@ -313,7 +313,7 @@ def fill_edges(alpha, slope, labels, bound, edge, sample):
 
 
 def class_edges(alpha, slope, labels, bound):
-    """edge[a, b] over all samples (see `_cycles`) and the sample that attains it."""
+    """edge[a, b] over all samples and the sample that attains it."""
     k = len(alpha)
     edge, sample = np.full((k, k), -np.inf), np.full((k, k), -1)
     fill_edges(alpha, slope, labels, bound, edge, sample)

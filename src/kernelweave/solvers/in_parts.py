@@ -188,7 +188,6 @@ class _Solve:
         self.tol, self.gap_tol, self.floor = goal
         self.state = State(kernel, self.linear, self.lower, self.upper, self.e)
         self.lengths = np.sqrt(np.abs(diagonal))
-        self.widths = float((self.upper - self.lower).sum())
         self.steps = self.rounds = self.checks = 0
         self.lowest = np.inf, 0  # violation so far, and the round
         self.weak = 0  # rounds in a row that gained less than their own rounding
@@ -223,10 +222,9 @@ class _Solve:
         state.begin(cold_start(self.linear, self.lower, self.upper, self.total, self._rough_image))
 
     def _rough_image(self, rows: np.ndarray, missing: float) -> np.ndarray:
-        kernel, image, rough = self.kernel, self.kernel.zero(), np.zeros(len(self.linear))
+        place, rough = self.kernel.place, np.zeros(len(self.linear))
         rough[rows] = missing / len(rows)
-        kernel.add(image, rows, rough[rows])
-        return kernel.place.numpy(kernel.value(image, kernel.place.asarray(rough)))
+        return place.numpy(self.kernel.value(self.state.image_of(rough), place.asarray(rough)))
 
     def run(self) -> Result:
         """Rounds until violation and gap are reached, the budget is spent, or rounding ends progress."""
@@ -368,7 +366,11 @@ class _Solve:
         enough = self.tol
         if enough == np.inf:  # the gap is at most the violation times the widths of the boxes
             objective = self.state.certificate(slopes)[0]
-            enough = self.gap_tol * max(self.floor, abs(objective)) / max(self.widths, np.finfo(float).tiny)
+            enough = (
+                self.gap_tol
+                * max(self.floor, abs(objective))
+                / max(float((self.upper - self.lower).sum()), np.finfo(float).tiny)
+            )
             enough = max(slopes.violation, enough)
         return max(DRIFT * enough, 2.0 * self.noise)
 
@@ -406,7 +408,7 @@ class State:
 
     def __init__(self, kernel: Any, linear: np.ndarray, lower: np.ndarray, upper: np.ndarray, insensitivity: float):
         self.kernel, self.place, self.xp = kernel, kernel.place, kernel.place.xp
-        self.lower, self.upper, self.e = lower, upper, insensitivity
+        self.e = insensitivity
         self.p, self.l, self.u = (self._there(values) for values in (linear, lower, upper))
         self.jitter = self._there(fixed_jitter(len(linear)))
         self.chosen = np.empty(0, np.int64)
@@ -421,12 +423,14 @@ class State:
     def begin(self, c: np.ndarray, image: Any = None) -> None:
         """Begin at coefficients, given their image or not."""
         self.c, self.there = c, self._there(c.copy())
-        if image is None:
-            image = self.kernel.zero()
-            rows = np.flatnonzero(c)
-            if len(rows):
-                self.kernel.add(image, rows, c[rows])
-        self.image = image
+        self.image = self.image_of(c) if image is None else image
+
+    def image_of(self, c: np.ndarray) -> Any:
+        """A fresh image of coefficients."""
+        image, rows = self.kernel.zero(), np.flatnonzero(c)
+        if len(rows):
+            self.kernel.add(image, rows, c[rows])
+        return image
 
     def slopes(self) -> Slopes:
         """The one-sided slopes of all samples that are not at rest."""
@@ -450,7 +454,7 @@ class State:
         return self.place.numpy(self.xp.stack([self.xp.astype(value, self.xp.float64) for value in values])).tolist()
 
     def certificate(self, slopes: Slopes) -> tuple[float, float, float]:
-        """Objective, gap at b, and the multiplier b, as `_rounds.survey` computes them."""
+        """Objective, gap at b, and the multiplier b, as `box_qp.survey` computes them."""
         xp, e, c, gradient, up, down = self.xp, self.e, self.there, slopes.gradient, slopes.up, slopes.down
         size = xp.abs(c)
         free = up == down

@@ -1,7 +1,7 @@
 """Semidefinite programs over weights of any sign, thesis 2.2.1.1 and 2.3.1.1, through Clarabel.
 
 Both choose eta with K_eta = sum_m eta_m K_m positive semidefinite. The margin program is the least optimum of a box QP
-(see `box`) over such kernels of a given trace,
+(see `box_qp`) over such kernels of a given trace,
 
     minimise   1/2 t + total b - lower'nu + upper'delta     over   eta, t, b, nu >= 0, delta >= 0, |s| <= e
     with       [ K_eta  z ; z'  t ] >= 0,    z = p - b 1 - s + nu - delta,    tr(K_eta) = c
