@@ -89,29 +89,23 @@ def solve_margin_program(
     place, residual = _variables(len(directions), n, tube=insensitivity > 0)
     cost = np.zeros(residual.shape[1])
     size = float(max(np.abs(lower).max(), np.abs(upper).max()))  # J and t in units of C, z in units of sqrt(C)
-    cost[place["t"]], cost[place["b"]], cost[place["nu"]], cost[place["delta"]] = (
-        0.5,
-        total / size,
-        -lower / size,
-        upper / size,
-    )
+    cost[place["t"]], cost[place["b"]] = 0.5, total / size
+    cost[place["nu"]], cost[place["delta"]] = -lower / size, upper / size
     equal = np.vstack([np.zeros(len(cost)), outside.T @ residual])  # the trace, and z inside the range
     equal[0, place["x"]] = np.trace(directions, axis1=1, axis2=2)
-    signs = np.zeros((2 * n, len(cost)))
-    signs[:, place["nu"].start : place["delta"].stop] = -np.eye(2 * n)
-    n_tube = place["s"].stop - place["s"].start
-    tube = np.zeros((2 * n_tube, len(cost)))
-    tube[:, place["s"]] = np.vstack([np.eye(n_tube), -np.eye(n_tube)])
+    every = np.eye(len(cost))
+    signs = -every[place["nu"].start : place["delta"].stop]
+    tube = np.vstack([every[place["s"]], -every[place["s"]]])
     block = np.zeros((rank * (rank + 1) // 2 + rank + 1, len(cost)))  # its last column is (U'z, t)
     block[: -rank - 1, place["x"]] = -np.stack([triangle(K) for K in directions], axis=1)
     block[-rank - 1 : -1] = -np.sqrt(2.0 / size) * (inside.T @ residual)
     block[-1, place["t"]] = -1.0
     constant = np.zeros(len(block))
     constant[-rank - 1 : -1] = np.sqrt(2.0 / size) * (inside.T @ linear)
-    right = [[trace], -outside.T @ linear, np.zeros(2 * n), np.full(2 * n_tube, insensitivity), constant]
+    right = [[trace], -outside.T @ linear, np.zeros(2 * n), np.full(len(tube), insensitivity), constant]
     cones = [
         clarabel.ZeroConeT(len(equal)),
-        clarabel.NonnegativeConeT(2 * n + 2 * n_tube),
+        clarabel.NonnegativeConeT(2 * n + len(tube)),
         clarabel.PSDTriangleConeT(rank + 1),
     ]
     return _solve(cost, [equal, signs, tube, block], right, cones, weights, size, matrices)
@@ -191,11 +185,8 @@ def _variables(n_directions: int, n: int, tube: bool) -> tuple[dict[str, slice],
     sizes = {"x": n_directions, "t": 1, "b": 1, "nu": n, "delta": n, "s": n if tube else 0}
     ends = np.cumsum(list(sizes.values()))
     place = {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-    residual = np.zeros((n, ends[-1]))
-    residual[:, place["b"]] = -1.0
-    residual[:, place["nu"]] = np.eye(n)
-    residual[:, place["delta"]] = -np.eye(n)
-    residual[:, place["s"]] = -np.eye(n)[:, : sizes["s"]]
+    eye = np.eye(n)
+    residual = np.hstack([np.zeros((n, n_directions + 1)), -np.ones((n, 1)), eye, -eye, -eye[:, : sizes["s"]]])
     return place, residual
 
 

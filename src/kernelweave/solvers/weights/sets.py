@@ -329,30 +329,18 @@ class GroupBall(WeightSet):
         """With norms s_g as helpers, sum_{m in g} v_m <= s_g and v_m^(1/p) s_g^(1 - 1/p) >= x_m where p is finite."""
         n, n_groups = len(self.groups), self.groups.max() + 1
         member = 1.0 * (self.groups[:, None] == np.arange(n_groups))
-        none, square = np.zeros((n, n)), np.zeros((n, n_groups))
-        positive = np.hstack([-np.eye(n), square])
-        total = np.append(np.zeros(n), np.ones(n_groups))[None, :]
+        every = np.eye(2 * n + n_groups)  # of x, s and v
+        total = every[n : n + n_groups].sum(axis=0)
         if np.isinf(self.p):
-            A = np.vstack([positive, np.hstack([np.eye(n), -member]), total])
+            above = np.hstack([np.eye(n), -member])
+            A = np.vstack([-every[:n, : n + n_groups], above, total[: n + n_groups]])
             return A, np.append(np.zeros(2 * n), 1.0), [clarabel.NonnegativeConeT(2 * n + 1)]
-        A = np.vstack(
-            [
-                np.hstack([positive, none]),
-                np.hstack([total, np.zeros((1, n))]),
-                np.hstack([np.zeros((n_groups, n)), -np.eye(n_groups), member.T]),
-                *(-_unit_rows(m, n, self.groups[m], n_groups) for m in range(n)),
-            ]
-        )
+        sums = np.hstack([np.zeros((n_groups, n)), -np.eye(n_groups), member.T])
+        powers = -every[np.column_stack([n + n_groups + np.arange(n), n + self.groups, np.arange(n)]).ravel()]
+        A = np.vstack([-every[:n], total, sums, powers])
         b = np.concatenate([np.zeros(n), [1.0], np.zeros(n_groups + 3 * n)])
-        powers = [clarabel.PowerConeT(1.0 / self.p)] * n
-        return A, b, [clarabel.NonnegativeConeT(n + 1 + n_groups), *powers]
+        cones = [clarabel.PowerConeT(1.0 / self.p)] * n
+        return A, b, [clarabel.NonnegativeConeT(n + 1 + n_groups), *cones]
 
     def _norms(self, x: np.ndarray, p: float) -> np.ndarray:
         return np.array([np.linalg.norm(x[self.groups == g], p) for g in range(self.groups.max() + 1)])
-
-
-def _unit_rows(m: int, n: int, group: int, n_groups: int) -> np.ndarray:
-    """Rows that pick v_m, s_g and x_m out of (x, s, v)."""
-    rows = np.zeros((3, 2 * n + n_groups))
-    rows[0, n + n_groups + m] = rows[1, n + group] = rows[2, m] = 1.0
-    return rows
