@@ -209,9 +209,14 @@ class LeastSquaresMachine(Machine):
     def programs(self) -> list[DualProgram]:
         """One unbounded program for each output."""
         everywhere = np.full(self.n_samples, np.inf)
-        given = {"total": 0.0, "insensitivity": 0.0, "sample": np.arange(self.n_samples), "quadratic": 1.0 / self.bound}
+        rest: Any = {
+            "total": 0.0,
+            "insensitivity": 0.0,
+            "sample": np.arange(self.n_samples),
+            "quadratic": 1.0 / self.bound,
+        }
         return [
-            box_program(target, -everywhere, everywhere, column=column, **given)
+            box_program(target, -everywhere, everywhere, column=column, **rest)
             for column, target in enumerate(self.targets.T)
         ]
 

@@ -146,10 +146,12 @@ def solve_box_qp(
     K, linear, lower, upper = _checked(K, linear, lower, upper, total, insensitivity)
     problem = (linear, lower, upper, float(insensitivity))
     diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
-    goal = wanted(tol, gap_tol, linear, diagonal, total)
+    tol, gap_tol, floor = wanted(tol, gap_tol, linear, diagonal, total)
     budget = max(10_000_000, 100 * len(linear)) if max_steps is None else int(max_steps)
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
-    (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
+    (objective, gap, violation, b), steps, converged = _solve(
+        K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
+    )
     if not (np.isfinite(objective) and np.isfinite(gap) and is_finite(gradient)):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
     return Result(c, objective, gap, steps, converged, violation, b)

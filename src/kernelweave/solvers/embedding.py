@@ -245,12 +245,9 @@ def spreads(K: np.ndarray, A: np.ndarray, denominator: GraphLaplacian) -> np.nda
     return np.where(spread > _NO_SPREAD * spread.max(initial=0.0), spread, 0.0)
 
 
-def mean_spread(K: np.ndarray, laplacian: GraphLaplacian) -> float:
-    """tr(K L K) / n, the mean eigenvalue of K L K; 0 where that is rounding error."""
-    return _mean_spread(K, laplacian.dot(K), laplacian)
-
-
-def _mean_spread(K: np.ndarray, product: np.ndarray, laplacian: GraphLaplacian) -> float:
+def mean_spread(K: np.ndarray, laplacian: GraphLaplacian, product: np.ndarray | None = None) -> float:
+    """tr(K L K) / n, the mean eigenvalue of K L K; 0 where that is rounding error. The product is L K, if at hand."""
+    product = laplacian.dot(K) if product is None else product
     spread = float(np.einsum("ij,ij->", K, product, dtype=np.float64))
     squares = float(np.einsum("ij,ij->", K, K, dtype=np.float64)) * laplacian.size
     return spread / len(K) if spread > _NO_SPREAD * squares else 0.0
@@ -267,7 +264,7 @@ def _scatters(
 ) -> tuple[np.ndarray, np.ndarray]:
     """S = K L K + ridge I and S' = K L' K."""
     product = denominator.dot(K)
-    if not _mean_spread(K, product, denominator):
+    if not mean_spread(K, denominator, product):
         raise ValueError(_NOTHING_APART)
     S, S_prime = K @ numerator.dot(K), K @ product
     S[np.diag_indices_from(S)] += ridge

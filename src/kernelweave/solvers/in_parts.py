@@ -192,7 +192,7 @@ class _Solve:
         self.lowest = np.inf, 0  # violation so far, and the round
         self.weak = 0  # rounds in a row that gained less than their own rounding
         self.span: float | None = None  # sum_j sqrt(K_jj) |c_j|
-        self.waiting = 0  # rounds without a look at the gap
+        self.wait = 0  # rounds without a look at the gap
         self.noise = 0.0  # what fresh values differ by from a fresh image
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
@@ -275,15 +275,15 @@ class _Solve:
         if self.tol < np.inf:
             self._show(slopes.violation, target)
             return slopes.violation <= target
-        if self.waiting > 0:
-            self.waiting -= 1
+        if self.wait > 0:
+            self.wait -= 1
             return False
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
         self.aim = AIM * min(1.0, limit / gap) if gap > 0.0 else AIM
         if not self.kernel.place.is_host and limit < gap < np.inf:  # a look takes as long as the other choices
-            self.waiting = min(LONGEST_WAIT, int(np.log2(gap / limit)))
+            self.wait = min(LONGEST_WAIT, int(np.log2(gap / limit)))
         return not gap > limit
 
     def _show(self, excess: float, wanted: float) -> None:

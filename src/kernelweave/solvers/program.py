@@ -127,7 +127,8 @@ class DualProgram:
 
 def joined(programs: list[DualProgram]) -> DualProgram:
     """All variables of several programs with the same total."""
-    return replace(programs[0], **{name: np.concatenate([getattr(one, name) for one in programs]) for name in ARRAYS})
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in programs]) for name in ARRAYS}
+    return replace(programs[0], **arrays)
 
 
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:

@@ -213,7 +213,8 @@ class Bundle:
         linear[n] = 1.0
         cuts = np.zeros((n_cuts, size))
         cuts[:, :n], cuts[:, n] = -0.5 * forms / scale, -1.0
-        rows, right = [np.insert(constraints, n, 0.0, axis=1), cuts], [bounds, -intercepts / scale]
+        rows = [np.insert(constraints, n, 0.0, axis=1), cuts]
+        right: list[Any] = [bounds, -intercepts / scale]
         cones = [*cones, clarabel.NonnegativeConeT(n_cuts)]
         if level is not None:
             linear[n] = 0.0
