@@ -32,14 +32,13 @@ class _NoveltyMachine(PlainMachine):
 
     detects_novelty = True
     total = 1.0
-    strata = None
     nu: float
 
     def __init__(self, bound: np.ndarray):
         bound = np.asarray(bound, dtype=np.float64)
         if bound.ndim != 1 or len(bound) == 0:
             raise ValueError("bound must hold one number for each sample")
-        self.n_samples = len(bound)
+        self.n_samples, self.strata = len(bound), None
         self.bound = as_bound(bound, self.n_samples)
 
     def _same_sum(self, index: np.ndarray) -> np.ndarray:

@@ -53,10 +53,10 @@ def exact(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Resu
     best = local(N, D, _start(N, D) if start is None else start)
     b, value = best.solution, best.objective
     # (support, how many of its first members must stay): each support is reached in one way only
-    queue = [(list(range(len(N))), 0)]
+    to_visit = [(list(range(len(N))), 0)]
     visited = 0
-    while queue:
-        support, fixed = queue.pop()
+    while to_visit:
+        support, fixed = to_visit.pop()
         bound, vector = _smallest(N, D, support)
         visited += 1
         if bound >= value * (1.0 - _RELATIVE_SLACK):
@@ -67,7 +67,7 @@ def exact(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Resu
             continue
         # The minimum over this support has a zero. Removing the most negative entries first finds it soonest.
         order = support[:fixed] + [support[i] for i in fixed + np.argsort(-vector[fixed:], kind="stable")]
-        queue += [(order[:i] + order[i + 1 :], i) for i in range(fixed, len(order)) if len(order) > 1]
+        to_visit += [(order[:i] + order[i + 1 :], i) for i in range(fixed, len(order)) if len(order) > 1]
     return _result(N, D, b, 0.0, visited)
 
 
