@@ -31,7 +31,7 @@ from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import FitControl, Localized, Mean, Sigmoid, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers.stacks.sums import sum_kernels
+from kernelweave.solvers.sums import sum_kernels
 from kernelweave.stacks import training
 from kernelweave.stacks.descent import Loop, NestedDescent
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.stress_problems import Problem, generate, one_against_many, reference
 from kernelweave.machines import LeastSquaresMachine, OneClassMachine
-from kernelweave.solvers.qp import box
+from kernelweave.solvers import box_qp
 
 TOL = 1e-3
 EXACT_UP_TO = 1e6  # C max K_ii
@@ -32,7 +32,7 @@ class IdleRounds:
     def __init__(self):
         self.count = 0
         self.tol = 0.0  # of the solve; what tightens asks for less
-        self.solve_rounds = box.solve_rounds
+        self.solve_rounds = box_qp.solve_rounds
 
     def __enter__(self):
         def counted(*arguments):
@@ -41,11 +41,11 @@ class IdleRounds:
             self.count += idle if arguments[7] == self.tol else 0
             return steps, drift, idle
 
-        box.solve_rounds = counted
+        box_qp.solve_rounds = counted
         return self
 
     def __exit__(self, *_):
-        box.solve_rounds = self.solve_rounds
+        box_qp.solve_rounds = self.solve_rounds
 
 
 def failures(problem: Problem, compare: bool = True, permute: bool = False, slow: float = np.inf) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
 from kernelweave.kernels.parts.sums import SumInParts
-from kernelweave.solvers.qp import in_parts, program
+from kernelweave.solvers import in_parts, program
 from kernelweave.stacks import tiles
 from kernelweave.stacks.tiles import Tiles
 from places import in_every_place

@@ -121,11 +121,11 @@ def test_least_squares_is_one_linear_system():
 
 
 def test_least_squares_factorises_once_for_all_targets(monkeypatch):
-    from kernelweave.machines import least_squares
+    from kernelweave.machines import regression
 
     calls = []
-    factorise = least_squares.cho_factor
-    monkeypatch.setattr(least_squares, "cho_factor", lambda *args, **kw: calls.append(1) or factorise(*args, **kw))
+    factorise = regression.factorise
+    monkeypatch.setattr(regression, "factorise", lambda *args, **kw: calls.append(1) or factorise(*args, **kw))
     model(machine="least-squares").fit(X, np.tile(Y, 7))
     assert len(calls) == 1
 

@@ -18,7 +18,7 @@ from kernelweave.estimators import samples
 from kernelweave.estimators.path import fit_path
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
-from kernelweave.machines.squared_one_class import SquaredOneClassMachine
+from kernelweave.machines import SquaredOneClassMachine
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 5))

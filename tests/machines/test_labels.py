@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelweave.machines import JointMachine, LeastSquaresClassMachine, OneVsAllMachine
-from kernelweave.machines.labels import predicted_classes
+from kernelweave.machines.multiclass import predicted_classes
 
 LABELS = np.repeat([0, 1, 2], [2, 5, 3])
 

@@ -20,7 +20,7 @@ from kernelweave.machines import (
     SquaredHinge,
     TargetsMachine,
 )
-from kernelweave.solvers.qp import in_parts
+from kernelweave.solvers import in_parts
 from three_stacks import RoundedHinge
 
 N = 120

@@ -23,7 +23,7 @@ RUN = """
 import logging, sys
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(name)s %(message)s")
 import kernelweave
-from kernelweave.solvers.stacks.products import centred_square
+from kernelweave.solvers.sums import centred_square
 import numpy as np
 print(kernelweave.__file__)
 for dtype in (np.float64, np.float32):
@@ -54,7 +54,7 @@ def copy_package(folder):
 
 def test_without_a_folder_for_a_cache_each_process_compiles(tmp_path, nowhere):
     place = copy_package(tmp_path / "site")
-    (place / "kernelweave" / "solvers" / "stacks" / "__pycache__").touch()  # a file: no folder can be made here
+    (place / "kernelweave" / "solvers" / "__pycache__").touch()  # a file: no folder can be made here
     file, said, first, second = compile_elsewhere(place, nowhere, NUMBA_CACHE_DIR=str(nowhere))
     assert file.startswith(str(place))
     assert [float(first), float(second)] == [1.0, 1.0]
@@ -155,7 +155,7 @@ def test_every_compiled_function_goes_through_the_decorator():
 
 # What takes seconds to compile: sorts, LAPACK behind checks that format errors, allocation with a formatted error.
 SLOW = {"linalg", "sort", "argsort", "unique", "partition", "argpartition", "median", "take", "dot"}
-LEAN = {"_cycles.py", "_biases.py"}
+LEAN = {"cycles.py"}
 
 
 def test_the_joint_machine_compiles_nothing_slow():

@@ -31,7 +31,7 @@ from .._warnings import warn
 from ..kernels import Kernel
 from ..machines import Machine, Solution
 from ..machines.independent import in_threads
-from ..solvers.descent.domains import Domain, Space
+from ..solvers import Domain, Space
 from ..stacks import FitControl, TrainingStack, training
 from ..stacks.descent import OPTIMIZERS, DescentRun, Loop, Start, Watch
 from ..validation import Choice, Constraints, Whole, check_parameters

@@ -40,7 +40,7 @@ from ..kernels import KernelStack, Linear
 from ..kernels.base import ViewKernel
 from ..kernels.points import PointKernel
 from ..kernels.vectors import squared_norms
-from ..solvers.spectrum import above_rounding
+from ..solvers.base import above_rounding
 from ..validation import Choice, check, shown
 from ..views import Views
 

@@ -30,7 +30,7 @@ from ..kernels.parts.sums import SumInParts
 from ..kernels.stack import feature_weights
 from ..machines import Solution
 from ..machines.base import Operand
-from ..solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from ..solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ..stacks import TrainingStack, training
 from ..stacks.tiles import kept_images
 from ..views import Views

@@ -43,7 +43,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from ..arrays import place_of, precision_of
-from ..solvers.stacks.gating import open_gates, score_slopes
+from ..solvers.tiles import open_gates, score_slopes
 from ..validation import Choice, Constraints, Whole, check_parameters
 
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite

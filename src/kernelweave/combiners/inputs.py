@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator, clone
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.vectors import squared_norms
-from ..solvers.stacks.gating import standardize
+from ..solvers.tiles import standardize
 from ..validation import Choice, Constraints, Flag, Instance, Whole, blamed_on, check, check_parameters
 from ..views import Views
 

@@ -58,16 +58,17 @@ from sklearn.exceptions import ConvergenceWarning
 from .._warnings import warn
 from ..kernels import Kernel
 from ..machines import Machine, Solution
-from ..solvers.weights.bundle import Bundle, Evaluation, WeightSet
-from ..solvers.weights.conic import minimize_conic
 from ..solvers.weights.methods import (
+    Bundle,
+    Evaluation,
+    minimize_conic,
+    minimize_in_norm_ball,
     minimize_level,
     minimize_newton,
     minimize_reduced_gradient,
     minimize_silp,
 )
-from ..solvers.weights.norms import minimize_in_norm_ball
-from ..solvers.weights.sets import GroupBall, Simplex
+from ..solvers.weights.sets import GroupBall, Simplex, WeightSet
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import Choice, Constraints, Exactly, Number, Whole, check_parameters, shown
 from .base import Combiner, NamedNumbers, as_numbers, entries_of

@@ -40,8 +40,7 @@ from .._warnings import warn
 from ..kernels import Kernel, KernelStack, Repair
 from ..kernels.parts.pointwise import PointwiseInParts
 from ..machines import Machine
-from ..solvers.descent.domains import ConvexSet
-from ..solvers.weights.ball import project_ball
+from ..solvers import ConvexSet, project_ball
 from ..stacks import ExactStack, FitControl, TrainingStack, training
 from ..stacks.held_out import positions_of_parts
 from ..stacks.missing import check_every_view

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from ..arrays import Place
 from ..kernels import Kernel
 from ..machines import Machine
+from ..machines.base import join
 from ..machines.independent import in_threads
-from ..machines.solution import join
 from ..stacks import FitControl, TrainingStack
 from ..validation import Constraints, Instance, check_parameters
 from ..views import Views

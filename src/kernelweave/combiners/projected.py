@@ -35,8 +35,8 @@ from ..kernels import Kernel, KernelStack
 from ..kernels.stack import NewPart
 from ..machines import Machine
 from ..machines.base import Operand
-from ..solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stiefel
-from ..solvers.stacks.sums import KernelBlock, sum_kernels
+from ..solvers import Domain, ProductSpace, Space, Sphere, Stiefel
+from ..solvers.sums import KernelBlock, sum_kernels
 from ..stacks import FitControl, TrainingStack
 from ..stacks.descent import JointProblem, Start
 from ..stacks.points import Points

@@ -31,7 +31,7 @@ from ..kernels import Kernel
 from ..kernels.stack import NewPart
 from ..machines import Machine
 from ..machines.base import Operand
-from ..solvers.stacks.sums import KernelBlock, sum_kernels
+from ..solvers.sums import KernelBlock, sum_kernels
 from ..stacks import FitControl, TrainingStack, training
 from ..stacks.missing import missing_factor
 from ..validation import Constraints, Number, check_parameters

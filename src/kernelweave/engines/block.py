@@ -9,7 +9,7 @@ computed again in every pass (`host.recomputed.RecomputedFeatures`).
 
 On the host `fused_pass` does the same for the plain losses, in one read of the features. Amplitudes are computed by
 NumPy for `CHUNK` samples at a time, for which that takes no time beside reading their features. Loss, slope and sums
-are compiled (`solvers.stacks.passes`); products with features are compiled or by BLAS:
+are compiled (`solvers.passes`); products with features are compiled or by BLAS:
 
 =====================  ==============================================================================
 features               products
@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..kernels.resources import Scratch
-from ..machines.terms import TERMS, DualTerms
-from ..solvers.stacks.exponentials import powers32, powers64
-from ..solvers.stacks.passes import add_pulled, inner_products, one_output, respond
+from ..machines import DualTerms
+from ..machines.base import TERMS
+from ..solvers.passes import add_pulled, inner_products, one_output, respond
+from ..solvers.tiles import powers32, powers64
 from .base import ranges, spans_of
 
 if TYPE_CHECKING:

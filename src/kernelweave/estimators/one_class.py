@@ -11,7 +11,7 @@ from ..combiners import CombinedKernel
 from ..engines.targets import Counts, NoveltyTargets, count_samples
 from ..engines.training.novelty import at_quantile
 from ..machines import Solution
-from ..machines.squared_one_class import default_cost
+from ..machines.one_class import default_cost
 from ..validation import Constraints, Number
 from ..views.table import Fetch
 from .base import KernelMachineEstimator

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..combiners import CombinedKernel
-from ..machines.labels import heavier_first
+from ..machines.multiclass import heavier_first
 from ..views import Views
 
 #: Values farther apart than this share of the margin, which is 1, are not looked at: in a model whose rounding were

@@ -32,7 +32,7 @@ import numpy as np
 from .._warnings import warn
 from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
 from ..kernels.stack import single_stack
-from ..solvers.spectrum import above_rounding, is_indefinite
+from ..solvers.base import above_rounding, is_indefinite
 from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation, FeatureMap, degree_of, moments_of, warn_of_lost_differences

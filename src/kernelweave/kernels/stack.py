@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..arrays import HOST, Place
-from ..solvers.stacks.sums import KernelBlock, sum_kernels
+from ..solvers.sums import KernelBlock, sum_kernels
 from ..validation import Choice, check, shown
 from ..views import Views, as_views
 from ..views.table import prefixes

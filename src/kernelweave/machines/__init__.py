@@ -1,9 +1,7 @@
 """The duals: a machine holds targets and costs and is solved on any Gram matrix; `base` defines the protocol."""
 
-from .base import Machine
-from .binary import BinaryMachine
-from .joint import JointMachine
-from .least_squares import FactoredSolution, LeastSquaresClassMachine, LeastSquaresMachine
+from .base import DualTerms, Machine, Solution
+from .binary import BinaryMachine, PosteriorMachine
 from .losses import (
     BinaryLoss,
     EpsilonInsensitive,
@@ -16,14 +14,15 @@ from .losses import (
     SquaredHinge,
     SquaredMargin,
 )
-from .multiclass import OneVsAllMachine, OneVsOneMachine
-from .one_class import OneClassMachine
-from .posterior import PosteriorMachine
-from .regression import RegressionMachine
-from .solution import Solution
-from .squared_one_class import SquaredOneClassMachine
-from .targets import TargetsMachine
-from .terms import DualTerms
+from .multiclass import JointMachine, OneVsAllMachine, OneVsOneMachine
+from .one_class import OneClassMachine, SquaredOneClassMachine
+from .regression import (
+    FactoredSolution,
+    LeastSquaresClassMachine,
+    LeastSquaresMachine,
+    RegressionMachine,
+    TargetsMachine,
+)
 
 __all__ = [
     "BinaryLoss",

@@ -24,7 +24,7 @@ primal side
     `terms`, which state the loss of each sample and output once, for dual solvers and for descent on explicit
     features; `loss`, `slope` and `conjugate` follow from them.
 samples
-    `subset`, `two_class_problems`, and `without_samples`: what a fitted model keeps.
+    `subset`, `two_class_problems`, and `without_samples`: what a fitted model stores.
 predictions
     `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
     judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
@@ -42,22 +42,248 @@ b       Solution.intercept
 J       Solution.objective
 C_i     bound (per sample)
 ======  =====================
+
+The terms of a dual
+-------------------
+For each sample and output, with z_i = p_i - f_i,
+
+    loss_i(f_i) = max_v  z_i v - e |v| - h_i/2 v^2      over   lower_i <= v <= upper_i,
+
+so that the slope of the loss is -v at the maximiser, and its conjugate at -c is  -p_i c_i + e |c_i| + h_i/2 c_i^2
+within the bounds and infinite outside.
+
+========================  ==================  ===========  ==============  ====  =========
+loss                      p                   bounds       e               h     total
+========================  ==================  ===========  ==============  ====  =========
+hinge                     y                   [0, C] y     0               0     0
+squared hinge             y                   [0, inf) y   0               1/C   0
+epsilon-insensitive       y                   [-C, C]      epsilon         0     0
+its square                y                   (-inf, inf)  epsilon         1/C   0
+one-class                 0                   [0, C]       0               0     1
+squared error             y                   (-inf, inf)  0               1/C   0
+========================  ==================  ===========  ==============  ====  =========
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
-from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
-from ..solvers.qp.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_in_parts
-from ..solvers.qp.working_set import KernelBlocks, solve_in_working_set
-from .solution import Solution
-from .terms import TERMS, DualTerms
+from ..arrays import HOST, place_of
+from ..solvers import DualProgram, Result, responses, solve_box_qp, solve_ridged_qp
+from ..solvers.box_qp import KernelBlocks, solve_in_working_set
+from ..solvers.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_in_parts
+
+TERMS = ("linear", "lower", "upper", "quadratic")
+
+BEYOND = 1e-9  # of the largest coefficient: what rounding may leave outside of the bounds
+
+
+@dataclass(frozen=True)
+class DualTerms:
+    """What the dual ``max p'c - e |c|_1 - 1/2 c'Hc - 1/2 c'Kc`` has besides the kernel.
+
+    Dual solvers read the terms, and the descent on explicit features reads the loss that they define; the latter where
+    the arrays are, which may be a device.
+
+    Attributes
+    ----------
+    linear : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        p: the targets.
+    lower, upper : ndarray of the same shape
+        Bounds of the coefficients; infinite ones only where quadratic is positive.
+    quadratic : ndarray of the same shape or float, default=0
+        h: zero for losses with a kink, positive for smooth ones. All zero, or all positive.
+    insensitivity : float, default=0
+        e: half the width of the tube in which errors are free.
+    total : float, default=0
+        Required sum of the coefficients: what a bias costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hinge = DualTerms(np.array([1.0, -1.0]), np.array([0.0, -2.0]), np.array([2.0, 0.0]))
+    >>> hinge.loss(np.array([0.5, 3.0]))
+    array([1., 8.])
+    >>> hinge.slope(np.array([0.5, 3.0]))
+    array([-2.,  2.])
+    """
+
+    linear: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    quadratic: Any = 0.0
+    insensitivity: float = 0.0
+    total: float = 0.0
+
+    def __post_init__(self):
+        """Write one quadratic term for each sample."""
+        if isinstance(self.linear, np.ndarray):
+            quadratic = np.broadcast_to(np.asarray(self.quadratic, dtype=np.float64), np.shape(self.linear))
+            object.__setattr__(self, "quadratic", quadratic)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return 1 if self.linear.ndim == 1 else self.linear.shape[1]
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has a slope everywhere: all quadratic terms are positive."""
+        return bool((self.quadratic > 0.0).all())
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all coefficients have finite bounds, so that the dual is a box QP on the kernel plus a diagonal."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    # Some of the samples and outputs
+
+    def mapped(self, function: Callable[[Any], Any]) -> DualTerms:
+        """The terms with a function of each of the four arrays in their place."""
+        return self.with_terms({name: function(getattr(self, name)) for name in TERMS})
+
+    def with_terms(self, found: dict[str, Any]) -> DualTerms:
+        """The terms with other arrays."""
+        return dataclasses.replace(self, **found)
+
+    def of(self, rows: slice | np.ndarray) -> DualTerms:
+        """Those of some of the samples."""
+        return self.mapped(lambda term: term[rows, ...])
+
+    def column(self, output: int) -> DualTerms:
+        """Those of one output."""
+        return self.mapped(lambda term: term[:, output : output + 1])
+
+    def followed_by(self, others: list[DualTerms]) -> DualTerms:
+        """Those of several sets of samples, one after the other."""
+        joined = {name: np.concatenate([getattr(each, name) for each in (self, *others)]) for name in TERMS}
+        return self.with_terms(joined)
+
+    def without(self, rows: np.ndarray) -> DualTerms:
+        """The same for samples of which some (a boolean array) have no loss."""
+        left_out = rows if self.linear.ndim == 1 else rows[:, None]
+        lower, upper = (np.where(left_out, 0.0, end) for end in (self.lower, self.upper))
+        return dataclasses.replace(self, lower=lower, upper=upper)
+
+    # The loss
+
+    def loss(self, values: Any) -> Any:
+        """What the values f cost each sample."""
+        z = self.linear - values
+        return self._worth(self._response(z), z)
+
+    def slope(self, values: Any) -> Any:
+        """The derivative of `loss` by f; at a kink, the slope of the flatter side."""
+        return -self.coefficients(values)
+
+    def coefficients(self, values: Any) -> Any:
+        """c of each sample at the values f: minus the slope."""
+        return self._response(self.linear - values)
+
+    def respond(self, values: Any) -> tuple[Any, Any]:
+        """The sum of the losses for each output, in float64, and c of each sample."""
+        xp, z = place_of(values).xp, self.linear - values
+        c = self._response(z)
+        return xp.sum(self._worth(c, z), axis=0, dtype=xp.float64), c
+
+    def curvature(self, values: Any) -> Any:
+        """Second derivatives of a smooth loss: 1/h for coefficients inside the bounds."""
+        xp = place_of(values).xp
+        inside = self.curves(self.coefficients(values))
+        return xp.where(inside, 1.0 / self.quadratic, xp.zeros_like(self.quadratic))
+
+    def curves(self, c: Any) -> Any:
+        """Whether the loss of a sample with coefficient c has a second derivative that is not 0."""
+        inside = (c > self.lower) & (c < self.upper)
+        return inside & (c != 0.0) if self.insensitivity else inside
+
+    def conjugate(self, coef: np.ndarray) -> np.ndarray:
+        """The conjugate of each sample's loss at -coef: ``max_f -coef f - loss(f)``."""
+        slack = BEYOND * np.abs(coef).max(initial=0.0)
+        inside = (coef >= self.lower - slack) & (coef <= self.upper + slack)
+        return np.where(inside, -self._worth(coef, self.linear), np.inf)
+
+    def _response(self, z: Any) -> Any:
+        if isinstance(z, np.ndarray) and z.size and self.quadratic.flat[0] == 0.0:
+            return responses(z, self.lower, self.upper, self.quadratic, self.insensitivity)
+        xp, e = HOST.xp if isinstance(z, np.ndarray) else place_of(z).xp, self.insensitivity
+        free = xp.sign(z) * xp.clip(xp.abs(z) - e, min=0.0) if e else z
+        return xp.minimum(xp.maximum(free / self.quadratic, self.lower), self.upper)
+
+    def _worth(self, v: Any, z: Any) -> Any:
+        worth = z * v - 0.5 * self.quadratic * v**2
+        return worth - self.insensitivity * abs(v) if self.insensitivity else worth
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved machine.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_samples, n_outputs)
+        Signed dual coefficients C.
+    intercept : ndarray of shape (n_outputs,)
+        Biases b; raw values of samples with kernel rows `k` are ``k @ coef + intercept``.
+    objective : float
+        J, summed over outputs.
+    gap : float
+        Duality gap, summed over outputs: the optimum is at most ``objective + gap``.
+    violation : float
+        Largest KKT violation of any output.
+    steps : int
+        Pair updates, summed over outputs.
+    converged : bool
+        Whether every output reached the tolerance.
+    outputs : tuple of Solution
+        The solutions of independent outputs, each on its own samples, where there are several.
+    rounds : int
+        Working sets, summed over outputs, where the machine was solved in parts.
+    image : image or None
+        What a kernel in parts keeps of its product with the coefficients, where there is one output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.machines import BinaryMachine
+    >>> solution = BinaryMachine(np.array([1.0, -1.0]), bound=10.0).solve(np.eye(2))
+    >>> solution.coef.shape, solution.converged
+    ((2, 1), True)
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    objective: float
+    gap: float
+    violation: float
+    steps: int
+    converged: bool
+    outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
+    rounds: int = field(default=0, kw_only=True)
+    image: Any = field(default=None, repr=False, kw_only=True)
+
+
+def join(parts: list[Solution], coef: np.ndarray) -> Solution:
+    """Independent columns as one solution: J, gaps and steps add up, the worst violation counts."""
+    return Solution(
+        coef=coef,
+        intercept=np.concatenate([part.intercept for part in parts]),
+        objective=sum(part.objective for part in parts),
+        gap=sum(part.gap for part in parts),
+        violation=max(part.violation for part in parts),
+        steps=sum(part.steps for part in parts),
+        converged=all(part.converged for part in parts),
+        rounds=sum(part.rounds for part in parts),
+        outputs=tuple(parts),
+    )
 
 
 class KernelInBlocks(Protocol):
@@ -354,11 +580,9 @@ class PlainMachine(Machine):
     @cached_property
     def terms(self) -> DualTerms:
         """What the dual has besides the kernel, in columns."""
-        given = self.problem()
-        for name in TERMS:
-            if name in given:
-                given[name] = np.asarray(given[name], dtype=np.float64)[:, None]
-        return DualTerms(**given)
+        found = self.problem()
+        found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
+        return DualTerms(**found)
 
     def solve_dual(  # noqa: D102
         self,
@@ -379,18 +603,18 @@ class PlainMachine(Machine):
             image, problem = start.image if isinstance(start, Solution) else None, self.problem()
             ridge = problem.pop("quadratic", None)
             kernel = K if ridge is None else RidgedInParts(K, ridge)
-            return self._solution(solve_in_parts(kernel, **problem, image=image, **given))
+            return solution_of(solve_in_parts(kernel, **problem, image=image, **given), self.unit)
         K, problem = self.matrix(K), self.problem()
         if self.by_pairs:
             places = np.diag_indices_from(K)
             diagonal = K[places]
             K[places] += problem.pop("quadratic")
             try:
-                return self._solution(solve_box_qp(K, **problem, **given))
+                return solution_of(solve_box_qp(K, **problem, **given), self.unit)
             finally:
                 K[places] = diagonal
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
-        return self._solution(solver(K, **problem, **given))
+        return solution_of(solver(K, **problem, **given), self.unit)
 
     def solve_in_working_set(
         self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
@@ -401,26 +625,28 @@ class PlainMachine(Machine):
         result = solve_in_working_set(
             kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
         )
-        return None if result is None else self._solution(result)
-
-    def _solution(self, result: Result) -> Solution:
-        return Solution(
-            coef=result.solution[:, None],
-            intercept=np.array([result.multiplier]),
-            objective=result.objective,
-            gap=result.gap,
-            violation=result.violation / self.unit,
-            steps=result.steps,
-            converged=result.converged,
-            rounds=result.rounds,
-            image=result.image,
-        )
+        return None if result is None else solution_of(result, self.unit)
 
     def programs(self) -> list[DualProgram]:  # noqa: D102
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
 
     def decision(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
         return columns(values, 1)[:, 0]
+
+
+def solution_of(result: Result, unit: float = 1.0) -> Solution:
+    """The solution of a machine from that of its dual, whose KKT violation is in these units."""
+    return Solution(
+        coef=result.solution if result.solution.ndim == 2 else result.solution[:, None],
+        intercept=np.atleast_1d(result.multiplier),
+        objective=result.objective,
+        gap=result.gap,
+        violation=result.violation / unit,
+        steps=result.steps,
+        converged=result.converged,
+        rounds=result.rounds,
+        image=result.image,
+    )
 
 
 def box_program(
@@ -458,6 +684,11 @@ def columns(values: np.ndarray, n_outputs: int, n_samples: int | None = None) ->
     if values.ndim != 2 or values.shape[1] != n_outputs or n_samples not in (None, len(values)):
         raise ValueError(f"expected an array of shape ({n_samples or 'n'}, {n_outputs}), got {values.shape}")
     return values
+
+
+def wrong_sides(values: np.ndarray, y_signed: np.ndarray) -> np.ndarray:
+    """1 for samples on the wrong side of zero (zero counts as -1)."""
+    return (np.where(columns(values, 1, len(y_signed))[:, 0] > 0.0, 1.0, -1.0) != y_signed).astype(float)
 
 
 def as_bound(bound: float | np.ndarray, n_samples: int) -> np.ndarray:

@@ -1,14 +1,25 @@
-"""Binary support vector machine, thesis (1.3).
+"""Binary support vector machines, on labels, thesis (1.3), or on posterior probabilities, (1.12) and (1.13).
 
 In signed coefficients c = alpha y the dual is
 maximise  y'c - 1/2 c'Kc  with  sum(c) = 0,  0 <= c_i y_i <= C_i.
+
+With the soft label t_i = 2 Pr(+1|x_i) - 1 in place of y_i and the constraints t_i f(x_i) >= t_i^2 - t_i^2 xi_i, the
+dual is maximise  sum_i t_i^2 alpha_i - 1/2 c'Kc,  c = alpha t,  sum(c) = 0,  0 <= alpha_i <= C_i / t_i^2.  In signed
+coefficients it is the box QP of the binary machine with linear term t and 0 <= c_i sign(t_i) <= C_i / |t_i|; for
+t = +-1 it is that machine.
+
+The loss slope C_i / |t_i| grows without limit as t_i goes to 0: a sample whose class is unknown would become a hard
+constraint. Samples with |t_i| below a threshold are therefore dropped, as those with t_i = 0 are.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import PlainMachine, as_bound, columns
+from ..validation import Number, check
+from .base import PlainMachine, as_bound, columns, wrong_sides
+
+THRESHOLD = 0.05
 
 
 class BinaryMachine(PlainMachine):
@@ -50,14 +61,7 @@ class BinaryMachine(PlainMachine):
 
     def problem(self) -> dict:
         """Return the box QP (1.3) in signed coefficients."""
-        ends = self.bound * self.y_signed
-        return {
-            "linear": self.y_signed,
-            "lower": np.minimum(ends, 0.0),
-            "upper": np.maximum(ends, 0.0),
-            "total": 0.0,
-            "insensitivity": 0.0,
-        }
+        return _hinge_problem(self.y_signed, self.bound * self.y_signed)
 
     def subset(self, index: np.ndarray) -> BinaryMachine:
         """Return the same machine on the chosen samples."""
@@ -65,5 +69,101 @@ class BinaryMachine(PlainMachine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples on the wrong side of zero (zero counts as -1)."""
-        predicted = np.where(columns(values, 1, self.n_samples)[:, 0] > 0, 1.0, -1.0)
-        return (predicted != self.y_signed).astype(float)
+        return wrong_sides(values, self.y_signed)
+
+
+class PosteriorMachine(PlainMachine):
+    """Binary SVM on posterior probabilities instead of labels.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_samples,)
+        Pr(+1|x_i).
+    bound : float or ndarray of shape (n_samples,)
+        Cost of each sample (C times its weight).
+    y_signed : ndarray of shape (n_samples,), optional
+        Labels +1 and -1, by which `risk` judges; the side of 1/2 on which the posterior lies by default.
+    threshold : float, default=0.05
+        Samples with ``|2 posterior - 1|`` below it are dropped: their coefficient is 0.
+
+    Attributes
+    ----------
+    soft : ndarray of shape (n_samples,)
+        Soft labels t.
+    dropped : ndarray of bool, shape (n_samples,)
+        Which samples are dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([-2.0, -1.0, 1.0, 3.0])
+    >>> machine = PosteriorMachine(np.array([0.0, 0.1, 0.51, 1.0]), bound=10.0)
+    >>> machine.dropped
+    array([False, False,  True, False])
+    >>> float(machine.solve(np.outer(x, x)).coef[2, 0])
+    0.0
+    """
+
+    n_classes = 2
+
+    def __init__(
+        self,
+        posterior: np.ndarray,
+        bound: float | np.ndarray,
+        *,
+        y_signed: np.ndarray | None = None,
+        threshold: float = THRESHOLD,
+    ):
+        self.posterior = np.asarray(posterior, dtype=np.float64)
+        if self.posterior.ndim != 1 or not ((self.posterior >= 0.0) & (self.posterior <= 1.0)).all():
+            raise ValueError("posterior must be one-dimensional, with probabilities from 0 to 1")
+        self.n_samples = len(self.posterior)
+        self.bound = as_bound(bound, self.n_samples)
+        self.threshold = check(self, "threshold", threshold, Number(above=0, high=1))
+        self.soft = 2.0 * self.posterior - 1.0  # thesis (1.12)
+        self.dropped = np.abs(self.soft) < self.threshold
+        self.y_signed = np.where(self.soft > 0.0, 1.0, -1.0) if y_signed is None else np.asarray(y_signed, dtype=float)
+        if self.y_signed.shape != self.soft.shape or not np.isin(self.y_signed, (-1.0, 1.0)).all():
+            raise ValueError("y_signed must hold a label +1 or -1 for each sample")
+        self.strata = self.y_signed
+
+    @property
+    def takes_parts(self) -> bool:
+        """False: posterior machines are solved on a whole Gram matrix."""
+        return False
+
+    def problem(self) -> dict:
+        """Return the box QP in signed coefficients; a dropped sample has a box without width."""
+        ends = np.divide(self.bound, self.soft, out=np.zeros(self.n_samples), where=~self.dropped)
+        return _hinge_problem(self.soft, ends)
+
+    def subset(self, index: np.ndarray) -> PosteriorMachine:
+        """Return the same machine on the chosen samples."""
+        return PosteriorMachine(
+            self.posterior[index], self.bound[index], y_signed=self.y_signed[index], threshold=self.threshold
+        )
+
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples on the wrong side of zero (zero counts as -1)."""
+        return wrong_sides(values, self.y_signed)
+
+
+def _hinge_problem(linear: np.ndarray, ends: np.ndarray) -> dict:
+    """The box QP whose coefficients lie between 0 and these ends."""
+    return {
+        "linear": linear,
+        "lower": np.minimum(ends, 0.0),
+        "upper": np.maximum(ends, 0.0),
+        "total": 0.0,
+        "insensitivity": 0.0,
+    }
+
+
+def as_posteriors(posterior: np.ndarray, n_samples: int, n_classes: int) -> np.ndarray:
+    """Posteriors of every class as an (n, k) array whose rows sum to 1, or a ValueError."""
+    posterior = columns(posterior, n_classes, n_samples)
+    if not ((posterior >= 0.0) & (posterior <= 1.0)).all():
+        raise ValueError("posterior must hold probabilities from 0 to 1")
+    if not np.allclose(posterior.sum(axis=1), 1.0, atol=1e-6):
+        raise ValueError("the posteriors of every sample must sum to 1")
+    return posterior

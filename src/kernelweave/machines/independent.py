@@ -1,7 +1,7 @@
 """Machines made of independent ones with one output each, solved on one Gram matrix: `IndependentMachines`.
 
 The coefficients of the single machines are the columns of C, so J, its gap and its Danskin gradient add up. Classes
-(`multiclass`) and targets (`targets`) are taken apart in this way.
+(`multiclass`) and targets (`regression`) are taken apart in this way.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..solvers import DualProgram
-from ..solvers.qp.in_parts import KernelInParts, is_in_parts
+from ..solvers.in_parts import KernelInParts, is_in_parts
 from ..validation import Whole, check
-from .base import Machine, Operand, is_in_blocks
-from .solution import Solution, join
-from .terms import TERMS, DualTerms
+from .base import TERMS, DualTerms, Machine, Operand, Solution, is_in_blocks, join
 
 FEW = 64  # samples of a single machine up to which a start saves less than it costs
 FINE = 1e-4  # KKT violation below which the gap itself is computed

@@ -4,7 +4,7 @@ A loss is an object with parameters, as scikit-learn's estimators have them (`ge
 Its method ``for_targets(y, bound)`` returns the `Machine` of samples with targets y and costs ``bound``: a
 `LossMachine`, made of the loss' own `terms`, unless the loss has a faster one. So a new machine is a class with
 `__init__` and `terms`; its loss, slope, conjugate, dual solver, duality gap, programs and subsets follow from the terms
-(see `terms` and `solvers.qp.ridged`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine`
+(see `base` and `solvers.ridge`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine`
 of its own.
 
 Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one; several
@@ -17,15 +17,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..validation import Constraints, Number, check_parameters
-from .base import Machine, PlainMachine, as_bound, columns
-from .binary import BinaryMachine
-from .joint import JointMachine
-from .least_squares import LeastSquaresClassMachine, LeastSquaresMachine
-from .multiclass import OneVsAllMachine, OneVsOneMachine
-from .posterior import PosteriorMachine
-from .regression import RegressionMachine
-from .targets import TargetsMachine
-from .terms import DualTerms
+from .base import DualTerms, Machine, PlainMachine, as_bound, columns, wrong_sides
+from .binary import BinaryMachine, PosteriorMachine
+from .multiclass import JointMachine, OneVsAllMachine, OneVsOneMachine
+from .regression import LeastSquaresClassMachine, LeastSquaresMachine, RegressionMachine, TargetsMachine
 
 
 class Loss(BaseEstimator):
@@ -207,10 +202,15 @@ class LossMachine(PlainMachine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples on the wrong side of zero (zero counts as -1), or squared errors."""
-        values = columns(values, 1, self.n_samples)[:, 0]
         if self.has_classes:
-            return (np.where(values > 0.0, 1.0, -1.0) != self.y).astype(float)
-        return (values - self.y) ** 2
+            return wrong_sides(values, self.y)
+        return (columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2
+
+
+def _unbounded(y: np.ndarray, bound: np.ndarray, insensitivity: float = 0.0) -> DualTerms:
+    """The terms of a squared loss that costs errors in both directions."""
+    everywhere = np.full(len(y), np.inf)
+    return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=insensitivity)
 
 
 class Hinge(BinaryLoss):
@@ -267,8 +267,7 @@ class SquaredMargin(BinaryLoss):
     """
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        everywhere = np.full(len(y), np.inf)
-        return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound)
+        return _unbounded(y, bound)
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:  # noqa: D102
         return LeastSquaresClassMachine((np.asarray(y) > 0.0).astype(int), bound, n_classes=2)
@@ -329,10 +328,7 @@ class SquaredEpsilonInsensitive(RegressionLoss):
         self.epsilon = epsilon
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        everywhere = np.full(len(y), np.inf)
-        return DualTerms(
-            y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=check_parameters(self).epsilon
-        )
+        return _unbounded(y, bound, check_parameters(self).epsilon)
 
 
 class SquaredError(RegressionLoss):
@@ -346,8 +342,7 @@ class SquaredError(RegressionLoss):
     """
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        everywhere = np.full(len(y), np.inf)
-        return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound)
+        return _unbounded(y, bound)
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:  # noqa: D102
         return LeastSquaresMachine(y, bound)

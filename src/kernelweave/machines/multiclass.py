@@ -1,26 +1,98 @@
-"""Multiclass machines made of independent binary ones, thesis 1.4.1: one against one and one against all.
+"""Multiclass machines: independent binary ones, thesis 1.4.1, and the joint one, (1.9) to (1.11) and section 1.5.
 
-Both stack the binary coefficients as columns of C, so J, its gap and its Danskin gradient add up.
-
-One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
-(a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
+One against one and one against all stack the binary coefficients as columns of C, so J, its gap and its Danskin
+gradient add up. One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of
+column (a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
 columns; a positive value of column a favours class a. The binary machines are made by any loss for two classes
 (`losses.BinaryLoss`); the hinge by default.
+
+The joint machine minimises
+1/2 sum_l ||w^l||^2 + sum_{i, l != y_i} C_i max(0, m_il - (f^y(x_i) - f^l(x_i))),  y = y_i: the own class is
+to lead every other one by the margin m_il, which is 2 for hard labels and 2 (Pr(y_i|x_i) - Pr(l|x_i)) for soft ones
+(negative where another class is more likely). Its dual has one column of coefficients for each class,
+C[i, l] = [y_i = l] A_i - alpha_i^l  with  A_i = sum_l alpha_i^l, and J = sum m alpha - 1/2 sum_l c_l' K c_l.
+
+Only differences of biases are determined; they are returned with mean 0. With two classes and hard labels this is the
+binary machine at the same C: column 1 of its coefficients is the binary c, column 0 is -c, J is twice the binary one
+and b_1 - b_0 twice the binary b.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 
-from .base import as_bound, columns
-from .binary import BinaryMachine
+from ..solvers import DualProgram, solve_joint_qp
+from ..solvers.in_parts import KernelInParts
+from .base import BEYOND, Machine, Solution, as_bound, columns, solution_of
+from .binary import BinaryMachine, as_posteriors
 from .independent import IndependentMachines, MachineMaker
-from .labels import as_labels, predicted_classes
+
+TIE = 1e-10  # relative: far above the rounding of values, and far below what the tolerance of a solver leaves open
 
 
-class MulticlassMachine(IndependentMachines):
+def as_labels(labels: np.ndarray, n_classes: int | None) -> tuple[np.ndarray, int]:
+    """Labels 0 .. n_classes - 1 and the number of classes, or a ValueError."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError("labels must be a one-dimensional array of integers")
+    count = int(labels.max()) + 1 if n_classes is None else int(n_classes)
+    if labels.min() < 0 or labels.max() >= count or count < 2:
+        raise ValueError(f"labels must lie in 0 .. n_classes - 1 with at least two classes, got {n_classes=}")
+    return labels, count
+
+
+def predicted_classes(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The class of the largest value of each sample; in a tie the heaviest, as estimators predict it."""
+    return heavier_first(values, TIE * (1.0 + np.abs(values).max(axis=1)), weight).argmax(axis=1)
+
+
+def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndarray | None) -> np.ndarray:
+    """Values of classes (n_samples, n_classes), of which the heaviest within `error` of the largest is raised above it.
+
+    `weight` is the sum of the sample weights of each class; of equal ones the first counts as heavier. None leaves
+    values as they are.
+
+    >>> heavier_first(np.array([[-1.0, -1.0, -2.0]]), np.array([1e-12]), np.array([20, 35, 45])).argmax(axis=1)
+    array([1])
+    """
+    if weight is None:
+        return values
+    rows, top = np.arange(len(values)), values.max(axis=1)
+    near = values >= (top - error)[:, None]
+    heaviest = np.where(near, weight, -np.inf).argmax(axis=1)
+    settled = values.astype(np.float64)
+    settled[rows, heaviest] = np.where(near.sum(axis=1) > 1, np.nextafter(top, np.inf), values[rows, heaviest])
+    return settled
+
+
+class _ClassMachine(Machine):
+    """Machines of labels, most of them with a column of coefficients for each class."""
+
+    decides_with = ("n_classes",)
+
+    def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None):
+        self.labels, self.n_classes = as_labels(labels, n_classes)
+        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
+        self.n_samples = len(self.labels)
+        self.bound = as_bound(bound, self.n_samples)
+        self.strata = self.labels
+
+    @property
+    def n_outputs(self) -> int:
+        """One column for each class."""
+        return self.n_classes
+
+    def decision(self, values: np.ndarray) -> np.ndarray:
+        """Raw values: the largest wins."""
+        return columns(values, self.n_outputs)
+
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples whose predicted class is wrong."""
+        decision = self.decision(columns(values, self.n_outputs, self.n_samples))
+        return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
+
+
+class MulticlassMachine(_ClassMachine, IndependentMachines):
     """Independent binary machines on one Gram matrix.
 
     Parameters
@@ -37,8 +109,6 @@ class MulticlassMachine(IndependentMachines):
         What makes the binary machines, by ``binary.for_targets(signs, bound)``; `BinaryMachine` by default.
     """
 
-    decides_with = ("n_classes",)
-
     def __init__(
         self,
         labels: np.ndarray,
@@ -48,17 +118,8 @@ class MulticlassMachine(IndependentMachines):
         n_jobs: int | None = None,
         binary: MachineMaker = BinaryMachine,
     ):
-        self.labels, self.n_classes = as_labels(labels, n_classes)
-        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
-        self.n_samples = len(self.labels)
-        self.bound = as_bound(bound, self.n_samples)
-        self.n_jobs = n_jobs
-        self.maker = binary
-        self.strata = self.labels
-
-    @abstractmethod
-    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
+        super().__init__(labels, bound, n_classes)
+        self.n_jobs, self.maker = n_jobs, binary
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Samples and labels of each binary machine."""
@@ -72,11 +133,6 @@ class MulticlassMachine(IndependentMachines):
         )
         part.class_count = self.class_count
         return part
-
-    def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples whose predicted class is wrong."""
-        decision = self.decision(columns(values, self.n_outputs, self.n_samples))
-        return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
 
 
 class OneVsOneMachine(MulticlassMachine):
@@ -140,15 +196,120 @@ class OneVsAllMachine(MulticlassMachine):
     array([0, 1, 2])
     """
 
-    @property
-    def n_outputs(self) -> int:
-        """One column for each class."""
-        return self.n_classes
-
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return all samples for each class, +1 for its own."""
         return [(None, np.where(self.labels == a, 1.0, -1.0)) for a in range(self.n_classes)]
 
-    def decision(self, values: np.ndarray) -> np.ndarray:
-        """Raw values: the largest wins."""
-        return columns(values, self.n_outputs)
+
+class JointMachine(_ClassMachine):
+    """Multiclass SVM that trains all classes at once.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n_samples,)
+        Classes 0 .. n_classes - 1.
+    bound : float or ndarray of shape (n_samples,)
+        Largest alpha of each sample (C times its weight), for every other class.
+    n_classes : int, optional
+        Number of classes; ``max(labels) + 1`` by default.
+    posterior : ndarray of shape (n_samples, n_classes), optional
+        Pr(l|x_i): soft labels in place of hard ones.
+
+    Notes
+    -----
+    Memory: no copy of K; a dozen arrays of shape (n_samples, n_classes); some hundred megabytes in long solves on
+    kernels of low rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([-3.0, -2.0, 0.0, 0.1, 2.0, 3.0])
+    >>> machine = JointMachine(np.array([0, 0, 1, 1, 2, 2]), bound=10.0)
+    >>> K = np.outer(x, x)
+    >>> solution = machine.solve(K)
+    >>> machine.decision(K @ solution.coef + solution.intercept).argmax(axis=1)
+    array([0, 0, 1, 1, 2, 2])
+    """
+
+    def __init__(
+        self,
+        labels: np.ndarray,
+        bound: float | np.ndarray,
+        *,
+        n_classes: int | None = None,
+        posterior: np.ndarray | None = None,
+    ):
+        super().__init__(labels, bound, n_classes)
+        self.posterior = None if posterior is None else as_posteriors(posterior, self.n_samples, self.n_classes)
+
+    def margins(self) -> np.ndarray:
+        """Return the wanted lead of the own class over each class, of shape (n_samples, n_classes)."""
+        if self.posterior is None:
+            return np.full((self.n_samples, self.n_classes), 2.0)
+        own = self.posterior[np.arange(self.n_samples), self.labels]
+        return 2.0 * (own[:, None] - self.posterior)
+
+    def solve_dual(  # noqa: D102
+        self,
+        K: np.ndarray | KernelInParts,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
+    ) -> Solution:
+        first, margins = self.first(start), self.margins()
+        K = self.matrix(K)
+        return solution_of(solve_joint_qp(K, self.labels, margins, self.bound, first, tol, gap_tol, max_steps))
+
+    def loss(self, values: np.ndarray) -> float:
+        """``sum_i C_i sum_l max(0, m_il - (f^y - f^l))`` over the other classes l."""
+        return float((self.bound[:, None] * np.maximum(self._lacks(values), 0.0)).sum())
+
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """C_i for each class whose margin is not reached, and minus their sum for the own class."""
+        return -self._signed(self.bound[:, None] * (self._lacks(values) > 0.0))
+
+    def conjugate(self, coef: np.ndarray) -> float:
+        """``-sum m alpha`` where rows add up to 0 and alpha lies between 0 and C_i, else infinite."""
+        coef = columns(coef, self.n_outputs, self.n_samples)
+        alpha = np.where(self._own(), 0.0, -coef)
+        slack = BEYOND * np.abs(coef).max(initial=0.0)
+        inside = (alpha >= -slack) & (alpha <= self.bound[:, None] + slack)
+        if not inside.all() or np.abs(coef.sum(axis=1)).max() > slack * self.n_classes:
+            return np.inf
+        return -float((self.margins() * alpha).sum())
+
+    def _own(self) -> np.ndarray:
+        return np.arange(self.n_classes) == self.labels[:, None]
+
+    def _lacks(self, values: np.ndarray) -> np.ndarray:
+        """What the lead over each other class lacks of its margin; 0 for the own class."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        lead = values[np.arange(self.n_samples), self.labels][:, None] - values
+        return np.where(self._own(), 0.0, self.margins() - lead)
+
+    def _signed(self, alpha: np.ndarray) -> np.ndarray:
+        """Coefficients C of the alphas, which are 0 for the own class."""
+        return np.where(self._own(), alpha.sum(axis=1, keepdims=True), -alpha)
+
+    def programs(self) -> list[DualProgram]:
+        """One program: alpha_i^l adds itself to the sample's own column and takes itself from column l."""
+        sample, other = np.nonzero(~self._own())
+        return [
+            DualProgram(
+                linear=self.margins()[sample, other],
+                quadratic=np.zeros(len(sample)),
+                lower=np.zeros(len(sample)),
+                upper=self.bound[sample],
+                sample=sample,
+                plus=self.labels[sample],
+                minus=other,
+            )
+        ]
+
+    def subset(self, index: np.ndarray) -> JointMachine:
+        """Return the same machine on the chosen samples, with the same classes."""
+        posterior = None if self.posterior is None else self.posterior[index]
+        part = JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
+        part.class_count = self.class_count
+        return part

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians, mean_affinity
+from ..solvers.embedding import GraphLaplacian, class_laplacians, mean_affinity
 from ..validation import Choice, Constraints, Number, Whole, blamed_on, check_parameters
 
 

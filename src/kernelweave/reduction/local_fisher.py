@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
 from ..kernels.resources import warn_if_too_large
-from ..solvers.embedding.graph_embedding import signed
+from ..solvers.embedding import signed
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from ..validation.inputs import (
     check_labels,

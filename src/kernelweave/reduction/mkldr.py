@@ -57,8 +57,7 @@ from ..estimators.kernel_lists.parameters import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
 from ..kernels.stack import default_kernels
-from ..solvers.embedding.graph_embedding import mean_spread, principal, ratio_trace, spreads, trace_ratio
-from ..solvers.embedding.graph_laplacian import GraphLaplacian
+from ..solvers.embedding import GraphLaplacian, mean_spread, principal, ratio_trace, spreads, trace_ratio
 from ..solvers.weights import cone_ratio
 from ..validation import Choice, Constraints, Flag, Instance, Number, Seed, Whole, check, check_parameters
 from ..validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure

@@ -49,7 +49,7 @@ from ..estimators.progress import progress_bar
 from ..kernels.points import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ..machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ..solvers import solve_box_qp
-from ..solvers.descent.ascent import Ascent, Progress, climb
+from ..solvers.descent import Ascent, Progress, climb
 from ..validation import Choice, Constraints, Flag, Number, Seed, Whole
 from .base import Extraction, KernelTransformer, TrainingSamples, indicators, orthonormal
 from .discriminants import centroids, components

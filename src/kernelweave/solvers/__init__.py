@@ -1,31 +1,34 @@
 """Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing.
 
-=================  ==================================================================================================
-room               contents
-=================  ==================================================================================================
-`qp`               the dual quadratic programs of kernel machines
-`weights`          kernel weights: convex sets, projections onto them, minimisation over them
-`descent`          minimisation of smooth functions of many parameters
-`stacks`           sums, products and elementwise functions of stacks of kernel matrices
-`embedding`        graph embedding for dimensionality reduction
-=================  ==================================================================================================
+==============================  =====================================================================================
+modules                         contents
+==============================  =====================================================================================
+`box_qp`, `pairs`               the dual of binary, regression and one-class machines, by blocks of pair updates
+`in_parts`                      the same dual on a kernel of which only parts are computed, in any place
+`ridge`                         the same dual with a diagonal added to the kernel: machines with a smooth loss
+`joint_qp`, `cycles`            the dual of the joint multiclass machine
+`program`                       any of these duals written out, and the second derivative of its optimum
+`weights`                       kernel weights: convex sets, minimisation over them
+`descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be
+`embedding`                     graph embedding for dimensionality reduction
+`sums`, `elementwise`           sums, products and elementwise functions of stacks of kernel matrices
+`tiles`, `passes`               blocks of kernel values and gates, and losses in one read of explicit features
+`trees`                         sums of decision trees
+`base`, `compiled`              what solvers share, and the decorator of all compiled functions
+==============================  =====================================================================================
 
-`compiled` is the decorator of all compiled functions. "Thesis" in these modules is Gönen 2010, PhD thesis, Boğaziçi
-University.
+"Thesis" in these modules is Gönen 2010, PhD thesis, Boğaziçi University.
 """
 
-from .descent.alternating import minimize_alternating
-from .descent.domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
-from .descent.smooth import Descent, minimize_armijo, minimize_lbfgs
-from .qp.box import solve_box_qp
-from .qp.joint import solve_joint_qp
-from .qp.program import DualProgram
-from .qp.ridged import responses, solve_ridged_qp
-from .result import Result
-from .weights.ball import project_ball
-from .weights.scale_free import minimize_scale_free
+from .base import Result
+from .box_qp import solve_box_qp
+from .descent import Descent, minimize_alternating, minimize_armijo, minimize_lbfgs
+from .domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
+from .joint_qp import solve_joint_qp
+from .program import DualProgram
+from .ridge import responses, solve_ridged_qp
 from .weights.semidefinite import solve_alignment_program, solve_margin_program
-from .weights.simplex import minimize_on_simplex, project_on_simplex
+from .weights.sets import minimize_on_simplex, minimize_scale_free, project_ball, project_on_simplex
 
 __all__ = [
     "ConvexSet",

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
@@ -53,6 +54,13 @@ def compiled(
     except RuntimeError as error:  # numba found no folder
         logger.debug("%s", error)
     return dispatcher
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The same numbers read-only, so that one compiled version serves arrays that can be written and that cannot."""
+    array = array.view()
+    array.flags.writeable = False
+    return array
 
 
 class _Cache(FunctionCache):

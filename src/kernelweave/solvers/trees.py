@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .compiled import compiled
 
 
 @compiled
-def add_leaves(
-    X: np.ndarray,
-    roots: np.ndarray,
-    first: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
-    reads: np.ndarray,
-    threshold: np.ndarray,
-    missing_left: np.ndarray,
-    values: np.ndarray,
-    sums: np.ndarray,
-) -> Any:
-    """Add to `sums`, for each sample and tree, the values of the leaf that the sample reaches.
+def add_leaves(X, roots, first, left, right, reads, threshold, missing_left, values, sums):
+    """Add to `sums` (n_samples, n_outputs), for each sample and tree, the values of the leaf that the sample reaches.
 
     A sample goes left where its feature is at most the node's threshold, and where the feature is missing (NaN) to the
-    side that the node has for missing ones. Children stand behind their parents, so that each way ends.
+    side that the node has for missing ones. Children stand behind their parents, so each way ends. A tree begins at
+    a node of `roots`, and its leaves have values for the columns of `sums` from `first` on; `left` and `right` are the
+    children of a node, -1 for a leaf; `reads` is the feature that a node compares, of a leaf its row in `values`
+    (n_leaves, n_values).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    roots, first : ndarray of int, shape (n_trees,)
-        The node at which each tree begins, and the first of the columns of `sums` that its leaves have values for.
-    left, right : ndarray of int, shape (n_nodes,)
-        Children of each node; -1 for a leaf.
-    reads : ndarray of int, shape (n_nodes,)
-        The feature that a node compares; for a leaf, its row in `values`.
-    threshold, missing_left : ndarray of shape (n_nodes,)
-    values : ndarray of shape (n_leaves, n_values)
-    sums : ndarray of shape (n_samples, n_outputs)
-        Changed in place.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.trees import add_leaves
     >>> one, sums = np.zeros(1, dtype=np.int32), np.zeros((2, 1))
     >>> children = np.array([1, -1, -1], dtype=np.int32), np.array([2, -1, -1], dtype=np.int32)
     >>> nodes = np.array([0, 0, 1], dtype=np.int32), np.array([0.5, 0.0, 0.0]), np.array([True, False, False])

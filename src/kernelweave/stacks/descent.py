@@ -26,8 +26,8 @@ import numpy as np
 
 from ..engines.training.descent import MEMORY
 from ..machines import Machine, Solution
-from ..solvers.descent.alternating import minimize_alternating
-from ..solvers.descent.smooth import EVERYWHERE, Descent, Domain, Point, minimize_armijo, minimize_lbfgs
+from ..solvers import Descent, Domain, minimize_alternating, minimize_armijo, minimize_lbfgs
+from ..solvers.descent import EVERYWHERE, Point
 from .base import FitControl
 from .held_out import PATIENCE
 

@@ -15,8 +15,9 @@ import numpy as np
 from ..kernels import KernelStack
 from ..machines import Machine, Solution
 from ..machines.base import Operand
-from ..solvers.qp.program import DualProgram, curvature
-from ..solvers.stacks.images import Images
+from ..solvers import DualProgram
+from ..solvers.program import curvature
+from ..solvers.sums import Images
 from ..validation import blamed_on, is_count
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
 from .descent import DescentRun, Loop, NestedDescent, Watch

@@ -22,7 +22,7 @@ from ..engines.block import TILE, Block, FeatureBlock, StoredFeatures
 from ..engines.host.recomputed import RecomputedFeatures
 from ..engines.reservoir import uniform_keys
 from ..machines import DualTerms, Machine, Solution
-from ..machines.terms import TERMS
+from ..machines.base import TERMS
 
 if TYPE_CHECKING:
     from .exact import ExactStack

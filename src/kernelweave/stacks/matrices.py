@@ -9,9 +9,7 @@ from scipy.linalg import get_lapack_funcs
 
 from ..kernels.base import Tile, symmetric
 from ..machines import Solution
-from ..solvers.stacks.images import Images, images
-from ..solvers.stacks.products import centred_square
-from ..solvers.stacks.sums import GatedKernel, KernelBlock, gated_pullback, sum_kernels
+from ..solvers.sums import GatedKernel, Images, KernelBlock, centred_square, gated_pullback, images, sum_kernels
 from .exact import ExactStack, ExactSums, row_means
 from .points import Points
 

@@ -46,9 +46,8 @@ from ..features.nystroem import NystroemMap, root_inverse
 from ..kernels.base import ViewKernel
 from ..kernels.points import PointKernel
 from ..machines import Machine, Solution
-from ..solvers.descent.domains import ProductSpace, Space
-from ..solvers.descent.smooth import minimize_lbfgs
-from ..solvers.spectrum import above_rounding
+from ..solvers import ProductSpace, Space, minimize_lbfgs
+from ..solvers.base import above_rounding
 from ..views import Views
 from .descent import JointProblem, Start, learned
 from .gate_totals import encoded

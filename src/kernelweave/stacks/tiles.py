@@ -15,7 +15,7 @@ from ..kernels.parts.stack import StackInParts
 from ..kernels.parts.sums import SumInParts
 from ..kernels.points import points_in_parts, points_pullback
 from ..machines import Solution
-from ..solvers.stacks.images import Images
+from ..solvers.sums import Images
 from .exact import ExactStack, ExactSums, row_means
 from .points import Points
 

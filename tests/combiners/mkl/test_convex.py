@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
-from kernelweave.solvers.weights import conic
+from kernelweave.solvers.weights import methods
 
 rng = np.random.default_rng(0)
 N = 60
@@ -327,7 +327,7 @@ def test_the_cone_program_takes_costs_and_kernels_of_any_size(C, sizes, machine)
 
 
 def test_a_cone_program_that_is_not_solved_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr(conic, "SOLVED", ())
+    monkeypatch.setattr(methods, "SOLVED", ())
     with pytest.raises(
         ValueError, match=r'solver="conic" could not solve this problem \(Clarabel: .*use solver="auto"'
     ):

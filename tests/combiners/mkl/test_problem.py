@@ -10,7 +10,7 @@ from kernelweave import MKLOneClass
 from kernelweave.combiners import BinaryMKL, ConvexMKL, ElasticMKL, LpMKL
 from kernelweave.kernels import Linear
 from kernelweave.machines import BinaryMachine, OneClassMachine
-from kernelweave.solvers.qp.box import LEAST_SIZE
+from kernelweave.solvers.box_qp import LEAST_SIZE
 
 COMBINERS = {
     "elastic": ElasticMKL(),

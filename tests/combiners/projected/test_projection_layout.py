@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from kernelweave.combiners.projected import Layout, component_counts
-from kernelweave.solvers.descent.domains import Space, Sphere, Stiefel
+from kernelweave.solvers import Space, Sphere, Stiefel
 
 SHAPES = [(4, 2), (3, 1)]
 

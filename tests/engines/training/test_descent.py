@@ -11,7 +11,7 @@ from kernelweave.engines.training.descent import Hessian
 from kernelweave.engines.training.machine import ExplicitKernel, certified_descent
 from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import DualTerms, SquaredHinge
-from kernelweave.solvers.descent.smooth import Point
+from kernelweave.solvers.descent import Point
 from kernelweave.stacks.features import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 

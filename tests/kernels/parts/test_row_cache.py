@@ -16,8 +16,8 @@ from kernelweave.kernels.parts.host import row_cache
 from kernelweave.kernels.parts.host.row_cache import RowCache, rows_that_fit
 from kernelweave.kernels.parts.sums import SumInParts
 from kernelweave.machines import Hinge
-from kernelweave.solvers.qp import in_parts
-from kernelweave.solvers.qp.in_parts import solve_in_parts
+from kernelweave.solvers import in_parts
+from kernelweave.solvers.in_parts import solve_in_parts
 
 N = 700
 rng = np.random.default_rng(0)

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.solvers import solve_alignment_program, solve_box_qp, solve_margin_program
+from kernelweave.solvers.base import triangle
 from kernelweave.solvers.weights import semidefinite
-from kernelweave.solvers.weights.semidefinite import _triangle, joint_rank
+from kernelweave.solvers.weights.semidefinite import joint_rank
 from reference_qp import random_problem
 
 rng = np.random.default_rng(0)
@@ -25,18 +26,18 @@ def smallest_eigenvalue_program(M):
     """min <M, Z> with tr(Z) = 1, Z psd: only right if the triangle is stored as Clarabel wants it."""
     n = len(M)
     size = n * (n + 1) // 2
-    A = np.vstack([_triangle(np.eye(n))[None, :], -np.eye(size)])
+    A = np.vstack([triangle(np.eye(n))[None, :], -np.eye(size)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.ZeroConeT(1), clarabel.PSDTriangleConeT(n)]
     b = np.r_[1.0, np.zeros(size)]
     nothing = sparse.csc_matrix((size, size))
-    return clarabel.DefaultSolver(nothing, _triangle(M), sparse.csc_matrix(A), b, cones, settings).solve().obj_val
+    return clarabel.DefaultSolver(nothing, triangle(M), sparse.csc_matrix(A), b, cones, settings).solve().obj_val
 
 
 def test_triangles_are_stored_as_clarabel_stores_them():
     np.testing.assert_allclose(
-        _triangle(np.array([[1.0, 2, 4], [2, 3, 5], [4, 5, 6]])),
+        triangle(np.array([[1.0, 2, 4], [2, 3, 5], [4, 5, 6]])),
         [1, 2 * np.sqrt(2), 3, 4 * np.sqrt(2), 5 * np.sqrt(2), 6],
     )
     M = rng.normal(size=(5, 5))

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arrays import Place
 from ...kernels.resources import in_blas_threads
-from ...machines.terms import DualTerms
+from ...machines import DualTerms
 from ..base import ranges, spans_of
 from ..block import TILE, Block, FeatureBlock, Respond
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ...machines.terms import TERMS
+from ...machines.base import TERMS
 from .block import DeviceBlock
 from .held import HeldFeatures
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ...machines.terms import DualTerms
+from ...machines import DualTerms
 from ..training.descent import PROBES, ROWS, SHARE, Curvature
 from ..training.primal import Amplitudes, Pass, Scored
 from . import fused, gates

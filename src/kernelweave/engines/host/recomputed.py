@@ -25,7 +25,7 @@ from ...features.base import raw_dtype
 from ...kernels.parts.functions import STATIONARY, PointFunction
 from ...kernels.parts.host.values import column_tiles, fill, row_form
 from ...kernels.parts.sources import PointSource
-from ...solvers.stacks.passes import row_forms
+from ...solvers.passes import row_forms
 from ...views import Views
 from ..base import ranges
 from ..block import HostFeatures, Products, RecomputedRows, RecomputedTiles, Respond, StoredFeatures, tile_height

@@ -37,7 +37,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...solvers.descent.smooth import Point
+from ...solvers.descent import Point
 from ..base import spans_of
 from ..block import Block
 from .primal import Amplitudes, Primal

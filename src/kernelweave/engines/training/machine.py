@@ -59,9 +59,9 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from ...machines import Machine, Solution
-from ...machines.terms import DualTerms
-from ...solvers.descent.smooth import Descent, Point, minimize_lbfgs
+from ...machines import DualTerms, Machine, Solution
+from ...solvers import Descent, minimize_lbfgs
+from ...solvers.descent import Point
 from ..base import Engine, InMemory, ranges
 from ..block import Block, StoredFeatures
 from .descent import MEMORY, TINY, Hessian

@@ -41,7 +41,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...machines.terms import DualTerms
+from ...machines import DualTerms
 from ..base import Engine
 from ..block import Block, Samples, fused_pass, is_fused
 

@@ -16,8 +16,7 @@ from sklearn.base import ClassifierMixin, clone
 from ...kernels import KernelStack
 from ...kernels.resources import explained_memory_errors, warn_if_too_large
 from ...kernels.stack import default_kernels
-from ...solvers.embedding.graph_embedding import mean_spread, ratio_trace
-from ...solvers.embedding.graph_laplacian import class_laplacians
+from ...solvers.embedding import class_laplacians, mean_spread, ratio_trace
 from ...validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters
 from ...validation.inputs import (
     check_labels,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...machines.labels import heavier_first
+from ...machines.multiclass import heavier_first
 from ...validation import Constraints, Whole
 from ...views import Views
 from ..ties import EPS

@@ -26,7 +26,7 @@ from ...kernels import Gaussian, KernelStack
 from ...kernels.points import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ...kernels.resources import warn_if_too_large
 from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
-from ...solvers.descent.ascent import Ascent, climb
+from ...solvers.descent import Ascent, climb
 from ...validation import Constraints, Flag, Number, Seed, Whole, check_parameters
 from ...validation.inputs import (
     check_labels,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...machines.labels import heavier_first
+from ...machines.multiclass import heavier_first
 from ...views import Views
 from .discriminant import DiscriminantEnsemble
 

@@ -41,7 +41,7 @@ def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
 
 
 class PointwiseInParts:
-    """A function of the values of base kernels that machines are solved on in parts; see `solvers.qp.in_parts`.
+    """A function of the values of base kernels that machines are solved on in parts; see `solvers.in_parts`.
 
     Parameters
     ----------

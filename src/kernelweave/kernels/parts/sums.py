@@ -39,7 +39,7 @@ class Image:
 
 
 class SumInParts:
-    """A sum of base kernels that machines are solved on in parts; see `solvers.qp.in_parts.KernelInParts`.
+    """A sum of base kernels that machines are solved on in parts; see `solvers.in_parts.KernelInParts`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Minimise a ratio of quadratic forms over non-negative vectors: the kernel-weight step (22) of MKL-DR.
 
-    min  b'Nb / b'Db   over  b >= 0, b != 0
+    min  b'Nb / b'Db   over  b >= 0, b != 0       (the result sums to 1)
 
 N is positive definite, D positive semidefinite, both M x M for M kernels. The problem is not convex. Three ways:
 
@@ -37,8 +37,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
 
-from ..clarabel_settings import quiet_settings
-from ..result import Result
+from ..base import Result, solve_cone_program, triangle
 
 # Eigenvector entries this small, relative to the largest, count as zero.
 _ZERO = 1e-10
@@ -46,34 +45,18 @@ _RELATIVE_SLACK = 1e-12
 
 
 def exact(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Result:
-    """The global minimum, by branch and bound over supports.
+    """The global minimum, by branch and bound over supports, which `steps` counts; not worse than `start`.
 
-    Parameters
-    ----------
-    N, D : ndarray of shape (n_kernels, n_kernels)
-        Positive definite, and positive semidefinite and not zero.
-    start : ndarray of shape (n_kernels,), optional
-        A vector that the result must not be worse than.
-
-    Returns
-    -------
-    Result
-        `solution` sums to 1; `steps` is the number of supports visited.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.weights.cone_ratio import exact
     >>> exact(np.array([[1.0, 0.9], [0.9, 1.0]]), np.diag([1.0, 0.5])).solution
     array([1., 0.])
     """
     best = local(N, D, _start(N, D) if start is None else start)
     b, value = best.solution, best.objective
     # (support, how many of its first members must stay): each support is reached in one way only
-    waiting = [(list(range(len(N))), 0)]
+    to_visit = [(list(range(len(N))), 0)]
     visited = 0
-    while waiting:
-        support, fixed = waiting.pop()
+    while to_visit:
+        support, fixed = to_visit.pop()
         bound, vector = _smallest(N, D, support)
         visited += 1
         if bound >= value * (1.0 - _RELATIVE_SLACK):
@@ -84,28 +67,13 @@ def exact(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Resu
             continue
         # The minimum over this support has a zero. Removing the most negative entries first finds it soonest.
         order = support[:fixed] + [support[i] for i in fixed + np.argsort(-vector[fixed:], kind="stable")]
-        waiting += [(order[:i] + order[i + 1 :], i) for i in range(fixed, len(order)) if len(order) > 1]
+        to_visit += [(order[:i] + order[i + 1 :], i) for i in range(fixed, len(order)) if len(order) > 1]
     return _result(N, D, b, 0.0, visited)
 
 
 def relaxed(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Result:
-    """A local minimum from the doubly non-negative relaxation, with the relaxation's bound.
+    """A local minimum from the doubly non-negative relaxation, at most `gap` above its bound; not worse than `start`.
 
-    Parameters
-    ----------
-    N, D : ndarray of shape (n_kernels, n_kernels)
-    start : ndarray of shape (n_kernels,), optional
-        A vector that the result must not be worse than; the local search also begins there.
-
-    Returns
-    -------
-    Result
-        `solution` sums to 1; `gap` is the distance of `objective` to the lower bound.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.weights.cone_ratio import relaxed
     >>> found = relaxed(np.array([[1.0, 0.9], [0.9, 1.0]]), np.diag([1.0, 0.5]))
     >>> found.solution.round(6), bool(found.gap < 1e-6)
     (array([1., 0.]), True)
@@ -120,20 +88,8 @@ def relaxed(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Re
 def printed(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Result:
     """What the relaxation (25)-(28) gives: the unconstrained minimum, its negative entries set to zero.
 
-    Parameters
-    ----------
-    N, D : ndarray of shape (n_kernels, n_kernels)
-    start : ignored
+    `gap` is the distance of `objective` to the relaxation's optimum, 0 where that has no two signs.
 
-    Returns
-    -------
-    Result
-        `gap` is the distance of `objective` to the relaxation's optimum, 0 where that has no two signs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.weights.cone_ratio import printed
     >>> found = printed(np.array([[1.0, 0.9], [0.9, 1.0]]), np.diag([1.0, 0.5]))
     >>> found.solution, bool(found.gap > 0.1)
     (array([1., 0.]), True)
@@ -144,22 +100,8 @@ def printed(N: np.ndarray, D: np.ndarray, start: np.ndarray | None = None) -> Re
 
 
 def local(N: np.ndarray, D: np.ndarray, start: np.ndarray) -> Result:
-    """A local minimum that is not worse than `start`.
+    """A local minimum that is not worse than `start`, which is non-negative with ``start' D start > 0``.
 
-    Parameters
-    ----------
-    N, D : ndarray of shape (n_kernels, n_kernels)
-    start : ndarray of shape (n_kernels,)
-        Non-negative, with ``start' D start > 0``.
-
-    Returns
-    -------
-    Result
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.solvers.weights.cone_ratio import local
     >>> local(np.eye(2), np.diag([1.0, 0.5]), np.ones(2)).solution.round(6)
     array([1., 0.])
     """
@@ -229,25 +171,18 @@ def _smallest(N: np.ndarray, D: np.ndarray, support: list[int]) -> tuple[float, 
 
 
 def _doubly_non_negative(N: np.ndarray, D: np.ndarray) -> tuple[float, np.ndarray]:
-    """The optimum of min <N, B>, <D, B> = 1, B elementwise and positive semidefinite, and B.
-
-    Clarabel's semidefinite cone holds the upper triangle by columns, entries off the diagonal times sqrt(2).
-    """
+    """The optimum of min <N, B>, <D, B> = 1, B elementwise and positive semidefinite, and B."""
     M = len(N)
-    columns, rows = np.tril_indices(M)  # the upper triangle by columns
-    root = np.where(rows == columns, 1.0, np.sqrt(2.0))
-    size = len(root)
+    columns, rows = np.tril_indices(M)
     # In units in which the best single ratio is 1, so that tolerances mean the same for every problem.
-    above, below = N / np.trace(N), D / np.trace(D)
-    A = sp.vstack([(below[rows, columns] * root)[None, :], -sp.identity(size), -sp.identity(size)], format="csc")
+    above, below = triangle(N / np.trace(N)), triangle(D / np.trace(D))
+    size = len(above)
+    A = sp.vstack([sp.csr_matrix(below), -sp.identity(size), -sp.identity(size)])
     b = np.concatenate([[1.0], np.zeros(2 * size)])
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(size), clarabel.PSDTriangleConeT(M)]
-    settings = quiet_settings()
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
-    nothing = sp.csc_matrix((size, size))
-    answer = clarabel.DefaultSolver(nothing, above[rows, columns] * root, A, b, cones, settings).solve()
+    answer = solve_cone_program(None, above, A, b, cones, 1e-9)
     B = np.zeros((M, M))
-    B[rows, columns] = np.array(answer.x) / root
+    B[rows, columns] = np.array(answer.x) / np.where(rows == columns, 1.0, np.sqrt(2.0))
     B = np.where(B == 0, B.T, B)
     # The dual value is a bound also where the solver stopped early.
     return answer.obj_val_dual * np.trace(N) / np.trace(D), B

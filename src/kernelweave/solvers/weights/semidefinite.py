@@ -1,7 +1,7 @@
 """Semidefinite programs over weights of any sign, thesis 2.2.1.1 and 2.3.1.1, through Clarabel.
 
 Both choose eta with K_eta = sum_m eta_m K_m positive semidefinite. The margin program is the least optimum of a box QP
-(see `box`) over such kernels of a given trace,
+(see `box_qp`) over such kernels of a given trace,
 
     minimise   1/2 t + total b - lower'nu + upper'delta     over   eta, t, b, nu >= 0, delta >= 0, |s| <= e
     with       [ K_eta  z ; z'  t ] >= 0,    z = p - b 1 - s + nu - delta,    tr(K_eta) = c
@@ -18,8 +18,6 @@ All kernels are zero outside the sum of their ranges. The programs are written i
 makes them smaller and strictly feasible; z must lie in it. And the weights are those of orthonormal directions x of the
 kernels' span: kernels that are repeated, or nearly so, would leave eta undetermined.
 
-Clarabel stores a symmetric matrix as the columns of its upper triangle, entries off the diagonal times sqrt(2).
-
 ==============  ====================
 symbol          name
 ==============  ====================
@@ -34,10 +32,8 @@ from __future__ import annotations
 
 import clarabel
 import numpy as np
-from scipy import sparse
 
-from ..clarabel_settings import quiet_settings
-from ..result import Result
+from ..base import Result, solve_cone_program, triangle
 
 # Directions in which no kernel has more than this share of its norm are outside the range of all.
 RANGE = 1e-7
@@ -93,29 +89,23 @@ def solve_margin_program(
     place, residual = _variables(len(directions), n, tube=insensitivity > 0)
     cost = np.zeros(residual.shape[1])
     size = float(max(np.abs(lower).max(), np.abs(upper).max()))  # J and t in units of C, z in units of sqrt(C)
-    cost[place["t"]], cost[place["b"]], cost[place["nu"]], cost[place["delta"]] = (
-        0.5,
-        total / size,
-        -lower / size,
-        upper / size,
-    )
+    cost[place["t"]], cost[place["b"]] = 0.5, total / size
+    cost[place["nu"]], cost[place["delta"]] = -lower / size, upper / size
     equal = np.vstack([np.zeros(len(cost)), outside.T @ residual])  # the trace, and z inside the range
     equal[0, place["x"]] = np.trace(directions, axis1=1, axis2=2)
-    signs = np.zeros((2 * n, len(cost)))
-    signs[:, place["nu"].start : place["delta"].stop] = -np.eye(2 * n)
-    n_tube = place["s"].stop - place["s"].start
-    tube = np.zeros((2 * n_tube, len(cost)))
-    tube[:, place["s"]] = np.vstack([np.eye(n_tube), -np.eye(n_tube)])
+    every = np.eye(len(cost))
+    signs = -every[place["nu"].start : place["delta"].stop]
+    tube = np.vstack([every[place["s"]], -every[place["s"]]])
     block = np.zeros((rank * (rank + 1) // 2 + rank + 1, len(cost)))  # its last column is (U'z, t)
-    block[: -rank - 1, place["x"]] = -np.stack([_triangle(K) for K in directions], axis=1)
+    block[: -rank - 1, place["x"]] = -np.stack([triangle(K) for K in directions], axis=1)
     block[-rank - 1 : -1] = -np.sqrt(2.0 / size) * (inside.T @ residual)
     block[-1, place["t"]] = -1.0
     constant = np.zeros(len(block))
     constant[-rank - 1 : -1] = np.sqrt(2.0 / size) * (inside.T @ linear)
-    right = [[trace], -outside.T @ linear, np.zeros(2 * n), np.full(2 * n_tube, insensitivity), constant]
+    right = [[trace], -outside.T @ linear, np.zeros(2 * n), np.full(len(tube), insensitivity), constant]
     cones = [
         clarabel.ZeroConeT(len(equal)),
-        clarabel.NonnegativeConeT(2 * n + 2 * n_tube),
+        clarabel.NonnegativeConeT(2 * n + len(tube)),
         clarabel.PSDTriangleConeT(rank + 1),
     ]
     return _solve(cost, [equal, signs, tube, block], right, cones, weights, size, matrices)
@@ -157,7 +147,7 @@ def solve_alignment_program(matrices: np.ndarray, to_target: np.ndarray, between
     goal = weights.T @ to_target
     size = float(max(np.abs(goal).max(), np.finfo(float).tiny))
     norm = np.vstack([np.zeros((1, len(goal))), -root])
-    block = -np.stack([_triangle(K) for K in directions], axis=1)
+    block = -np.stack([triangle(K) for K in directions], axis=1)
     cones = [clarabel.SecondOrderConeT(len(norm)), clarabel.PSDTriangleConeT(rank)]
     right = [np.r_[1.0, np.zeros(len(root))], np.zeros(len(block))]
     return _solve(-goal / size, [norm, block], right, cones, weights, -size, matrices)
@@ -171,16 +161,9 @@ def joint_rank(matrices: np.ndarray) -> int:
 def _reduce(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """An orthonormal basis of the kernels' span, as weights and as matrices, and a basis of their joint range.
 
-    Kernels that are repeated, or nearly so, would leave weights undetermined and the program without a scale.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_kernels, n_directions)
-        eta = weights x.
-    directions : ndarray of shape (n_directions, rank, rank)
-        The kernels of x, in the basis `inside`; of the norm of an identity.
-    inside, outside : ndarray of shape (n, rank) and (n, n - rank)
-        Orthonormal bases of the joint range, and of what is orthogonal to it.
+    That is `weights` with eta = weights x, of shape (n_kernels, n_directions); the kernels of x in the basis `inside`,
+    of the norm of an identity; `inside` and `outside`, of shape (n, rank) and (n, n - rank): orthonormal bases of the
+    joint range, and of what is orthogonal to it.
     """
     matrices = np.asarray(matrices, dtype=np.float64)
     # In units of the norm of an identity, so that a unit-diagonal kernel stays about as large as it is.
@@ -202,44 +185,25 @@ def _variables(n_directions: int, n: int, tube: bool) -> tuple[dict[str, slice],
     sizes = {"x": n_directions, "t": 1, "b": 1, "nu": n, "delta": n, "s": n if tube else 0}
     ends = np.cumsum(list(sizes.values()))
     place = {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-    residual = np.zeros((n, ends[-1]))
-    residual[:, place["b"]] = -1.0
-    residual[:, place["nu"]] = np.eye(n)
-    residual[:, place["delta"]] = -np.eye(n)
-    residual[:, place["s"]] = -np.eye(n)[:, : sizes["s"]]
+    eye = np.eye(n)
+    residual = np.hstack([np.zeros((n, n_directions + 1)), -np.ones((n, 1)), eye, -eye, -eye[:, : sizes["s"]]])
     return place, residual
-
-
-def _triangle(M: np.ndarray) -> np.ndarray:
-    """The upper triangle of a symmetric matrix, column by column, off the diagonal times sqrt(2)."""
-    columns, rows = np.tril_indices(len(M))  # the lower triangle by rows is the upper one by columns
-    return M[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def _solve(
     cost: np.ndarray, rows: list, right: list, cones: list, weights: np.ndarray, sign: float, matrices: np.ndarray
 ) -> Result:
     """Minimise cost'x with right - rows x in the cones; the first variables are x, and eta = weights x."""
-    nothing = sparse.csc_matrix((len(cost), len(cost)))
-    A, b = sparse.csc_matrix(np.vstack(rows)), np.concatenate(right)
+    A, b = np.vstack(rows), np.concatenate(right)
     statuses: list[str] = []
     for ridge in RIDGES:
-        settings = quiet_settings()
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        settings.static_regularization_constant = ridge
-        answer = clarabel.DefaultSolver(nothing, cost, A, b, cones, settings).solve()
+        answer = solve_cone_program(None, cost, A, b, cones, TOLERANCE, static_regularization_constant=ridge)
         statuses.append(str(answer.status))
         if statuses[-1] in _USABLE:
-            return Result(
-                solution=weights @ np.array(answer.x)[: weights.shape[1]],
-                objective=sign * answer.obj_val,
-                gap=float(abs(sign) * abs(answer.obj_val - answer.obj_val_dual)),
-                steps=int(answer.iterations),
-                converged=statuses[-1] == "Solved",
-                violation=float(answer.r_prim),
-                multiplier=0.0,
-            )
-    if all("PrimalInfeasible" in status for status in statuses) and not _has_semidefinite(matrices):
+            gap = float(abs(sign) * abs(answer.obj_val - answer.obj_val_dual))
+            eta, converged = weights @ np.array(answer.x)[: weights.shape[1]], statuses[-1] == "Solved"
+            return Result(eta, sign * answer.obj_val, gap, int(answer.iterations), converged, float(answer.r_prim), 0.0)
+    if all("PrimalInfeasible" in status for status in statuses) and not any(map(_is_semidefinite, matrices)):
         raise ValueError("no combination of the kernels is positive semidefinite with a positive trace")
     raise RuntimeError(
         f"the semidefinite program over the kernels' weights could not be solved (Clarabel: {', '.join(statuses)}); "
@@ -247,10 +211,7 @@ def _solve(
     )
 
 
-def _has_semidefinite(matrices: np.ndarray) -> bool:
+def _is_semidefinite(K: np.ndarray) -> bool:
     """Whether a kernel is positive semidefinite but for rounding, so that there are weights to choose from."""
-    for K in matrices:
-        values = np.linalg.eigvalsh(K)
-        if values[-1] > 0.0 and values[0] >= -RANGE * values[-1]:
-            return True
-    return False
+    values = np.linalg.eigvalsh(K)
+    return bool(values[-1] > 0.0 and values[0] >= -RANGE * values[-1])

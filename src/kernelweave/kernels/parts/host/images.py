@@ -14,7 +14,7 @@ from copy import copy
 
 import numpy as np
 
-from ....solvers.stacks.exponentials import add_products, add_weighted
+from ....solvers.tiles import add_products, add_weighted
 from ...resources import Scratch, in_threads
 from ..functions import PointFunction
 from ..kernel_sources import JoinedSource, MatrixSource

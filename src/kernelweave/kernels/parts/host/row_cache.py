@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from ....solvers.stacks.exponentials import add_rows
+from ....solvers.tiles import add_rows
 from ...resources import Scratch, in_threads
 
 FEWEST = 1024  # rows that must fit: as many as a working set has

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....solvers.stacks.exponentials import write_weighted
+from ....solvers.tiles import write_weighted
 from ...resources import Scratch, in_threads
 from ..sources import TILE_VALUES, PointSource, Source
 from .images import Tiles, tiles_of

@@ -23,13 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....solvers.stacks.exponentials import (
-    absolute_distances,
-    chi_squared_distances,
-    powers32,
-    powers64,
-    raise_power,
-)
+from ....solvers.tiles import absolute_distances, chi_squared_distances, powers32, powers64, raise_power
 from ...resources import Scratch, in_threads
 from ..functions import PointFunction, in_units
 
