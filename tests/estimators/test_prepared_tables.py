@@ -26,7 +26,7 @@ from kernelweave.combiners import (
     Projected,
 )
 from kernelweave.estimators import SparseLargeMarginClassifier
-from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
+from kernelweave.estimators.reuse import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.kernels.stacking.shared import KernelSheet
 from kernelweave.model_selection import ResponseSurfaceSearchCV

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._models import check_samples, is_quantity
-from ._style import DARK, colour, legend_beside, marker, new_axes, options
+from .base import DARK, check_samples, colour, is_quantity, legend_beside, marker, new_axes, options
 
 _JITTER = 0.3
 

@@ -1,15 +1,35 @@
-"""`RegressionFitDisplay`: a regression over one feature with tube and gates (Gönen's PhD thesis, 2010, Figure 3.4)."""
+"""`RegressionFitDisplay`: a regression over one feature with tube and gates (Gönen's PhD thesis, 2010, Figure 3.4).
+
+----
+`ConvergenceDisplay`: objective and support vectors of a fit, iteration by iteration.
+
+----
+`ResponseSurfaceDisplay`: a response-surface search over two of its factors (Gönen 2010, Figures 2.2 and 2.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
-from ._models import as_models, check_samples, check_support, chosen_target, like, local_values_of, locate, offers
-from ._style import DARK, colour, new_axes, options
+from ..validation import Choice, check
+from .base import (
+    DARK,
+    as_models,
+    check_samples,
+    check_support,
+    chosen_target,
+    colour,
+    like,
+    local_values_of,
+    locate,
+    new_axes,
+    offers,
+    options,
+)
 
 _DASHES = ["-", "--", "-.", ":"]
 _OPEN = 0.1  # gates above count as open
@@ -291,3 +311,345 @@ def _gates(models: Mapping[str, Any], rows: Any, chosen: Mapping[str, Any]) -> d
         for label, (model, prepare) in weighted.items()
     }
     return {label: frame for label, frame in found.items() if frame.shape[1] > 1}
+
+
+_AGAINST = {"solves": "machine solves", "seconds": "seconds", "iterations": "outer iterations"}
+_EQUAL = 1e-9
+_DASHES = ["-", "--", "-.", ":"]
+
+
+class ConvergenceDisplay:
+    """Objective and number of support vectors against the work done, of one or several fitted models.
+
+    The upper panel has the objective that the combiner minimises, the lower one the number of support vectors, where
+    the history has it. Work is counted in solves of the machine, in seconds, or in outer iterations, from the start
+    of the fit. Made by `from_estimator` or `from_estimators`.
+
+    Parameters
+    ----------
+    histories : mapping from str to DataFrame
+        By label, one row per outer iteration: `objective`, and what was spent up to there, `solves`, `seconds` and
+        `iterations`; `n_support` where it is known.
+
+    Attributes
+    ----------
+    lines_ : dict from str to list of matplotlib Line2D
+        By label, the line in each panel.
+    axes_ : list of matplotlib Axes
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> from kernelweave.combiners import ConvexMKL
+    >>> from kernelweave.display import ConvergenceDisplay
+    >>> from kernelweave.kernels import Gaussian, Linear
+    >>> X, y = datasets.make_gauss(4, 100, random_state=0)
+    >>> models = {
+    ...     solver: MKLClassifier([Linear(), Gaussian(scale=2.0)], ConvexMKL(solver=solver)).fit(X, y)
+    ...     for solver in ["newton", "reduced-gradient"]
+    ... }
+    >>> display = ConvergenceDisplay.from_estimators(models)
+    >>> sorted(display.histories)
+    ['newton', 'reduced-gradient']
+    """
+
+    def __init__(self, *, histories: Mapping[str, pd.DataFrame]):
+        self.histories = dict(histories)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **plot_kw: Any) -> ConvergenceDisplay:
+        """Draw one fitted model.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with a `history_`; or a pipeline or search around such a model.
+        **plot_kw
+            Arguments of `plot`.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        return cls.from_estimators({type(locate(estimator, "history_")[0]).__name__: estimator}, **plot_kw)
+
+    @classmethod
+    def from_estimators(cls, estimators: Mapping[str, Any], **plot_kw: Any) -> ConvergenceDisplay:
+        """Draw several fitted models.
+
+        Parameters
+        ----------
+        estimators : mapping from str to object
+            Fitted models by label.
+        **plot_kw
+            Arguments of `plot`.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        models = as_models(estimators)
+        return cls(histories={label: _history(model, label) for label, model in models.items()}).plot(**plot_kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        against: str = "solves",
+        scale: str = "linear",
+        best_so_far: bool = False,
+        line_kw: Mapping[str, Any] | None = None,
+    ) -> ConvergenceDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or pair of them, optional
+            For the objective, or for the objective and the support vectors; a new figure by default.
+        against : {"solves", "seconds", "iterations"}
+            What the horizontal axis counts.
+        scale : {"linear", "log", "excess"}
+            The objective as it is, on a logarithmic axis, or its excess over the least one of all models on a
+            logarithmic axis. Points equal to that least one (to nine digits) then have no place and are left out.
+        best_so_far : bool
+            Whether to draw, at each row, the row with the least objective up to there: histories of some solvers hold
+            every solve, the trial points of line searches too.
+        line_kw : mapping, optional
+            Further arguments of ``plot``.
+
+        Returns
+        -------
+        self
+        """
+        check(None, "against", against, Choice(*_AGAINST))
+        check(None, "scale", scale, Choice("linear", "log", "excess"))
+        has_support = any("n_support" in history for history in self.histories.values())
+        n_panels = (1 + has_support) if ax is None else min(np.size(ax), 1 + has_support)
+        ratios = {"height_ratios": [1.6, 1.0]} if n_panels == 2 else {}
+        size = {"figsize": (6.0, 4.6 if n_panels == 2 else 3.4)}
+        axes = new_axes(n_panels, ax, nrows=n_panels, sharex=True, **size, **ratios)
+        self.lines_ = {}
+        for place, (label, history) in enumerate(self.histories.items()):
+            style = {"color": colour(place), "linestyle": _DASHES[place % len(_DASHES)], "marker": "o"}
+            chosen = options({**style, "markersize": 3.0, "linewidth": 1.5, "label": label}, line_kw)
+            spent, leaders = history[against], _leaders(history) if best_so_far else slice(None)
+            shown = [self._objective(history, scale).to_numpy()[leaders]]
+            if n_panels == 2 and "n_support" in history:
+                shown.append(history["n_support"].to_numpy()[leaders])
+            self.lines_[label] = [
+                panel.plot(spent, values, **chosen)[0] for panel, values in zip(axes[: len(shown)], shown, strict=True)
+            ]
+        self._finish(axes, against, scale)
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+    def _objective(self, history: pd.DataFrame, scale: str) -> pd.Series:
+        if scale != "excess":
+            return history["objective"]
+        least = min(other["objective"].min() for other in self.histories.values())
+        excess = history["objective"] - least
+        return excess.where(excess > _EQUAL * max(1.0, abs(least)))
+
+    def _finish(self, axes: list[Any], against: str, scale: str) -> None:
+        axes[0].set_ylabel("objective minus the least" if scale == "excess" else "objective")
+        if scale != "linear":
+            axes[0].set_yscale("log")
+        if len(axes) == 2:
+            axes[1].set_ylabel("support vectors")
+        axes[-1].set_xlabel(_AGAINST[against])
+        for ax in axes:
+            ax.grid(alpha=0.25)
+            ax.spines[["top", "right"]].set_visible(False)
+        if len(self.histories) > 1:
+            axes[0].legend(fontsize=8, framealpha=0.9)
+
+
+def _leaders(history: pd.DataFrame) -> np.ndarray:
+    """For each row, the latest row up to it with the least objective up to it."""
+    objective = history["objective"].to_numpy()
+    leads = objective <= np.minimum.accumulate(objective)
+    return np.maximum.accumulate(np.where(leads, np.arange(len(objective)), 0))
+
+
+def _history(estimator: Any, label: str) -> pd.DataFrame:
+    """The history of a model, with what was spent up to each row."""
+    model, _ = locate(estimator, "history_")
+    if isinstance(getattr(model, "kernel_weights_", None), pd.DataFrame):
+        raise ValueError(
+            f"the history of {label} holds one fit for each class or target, one after the other; draw a model "
+            'with weights="shared", or with two classes or one target'
+        )
+    history = pd.DataFrame(model.history_).copy()
+    missing = {"objective", "solves", "seconds"} - set(history)
+    if missing:
+        raise ValueError(f"the history of {label} lacks {sorted(missing)}")
+    history["iterations"] = np.arange(1, len(history) + 1)
+    history[["solves", "seconds"]] = history[["solves", "seconds"]].cumsum()
+    return history
+
+
+_DARK, _ACCENT = "#1f1f1f", "#d1603d"
+_LEVELS = 12
+
+
+class ResponseSurfaceDisplay:
+    """Response over two factors, with the points that a search measured.
+
+    Shades the fitted surface, or measured responses where they are given (the surface is then drawn as lines at the
+    levels of the shades). Open circles are the points of the design, the filled one its centre; dots are the points
+    after it, in order along the line; the star is the best point. The thesis (Gönen 2010) has such pictures in Figures
+    2.2 and 2.5. Usually made by `from_estimator`.
+
+    Parameters
+    ----------
+    factors : (str, str)
+        Names of the factors on the two axes.
+    first, second : ndarray
+        Decimal logarithms of the two factors at which the surface is known.
+    response : ndarray of shape (len(second), len(first))
+        The fitted surface there.
+    design : DataFrame
+        log10 of the two factors and the response of the design's points; the first is the centre.
+    path : DataFrame
+        The same of the points after it.
+    best : (float, float)
+        log10 of the two factors at the best point.
+    measured : (array, array, array of shape (n_second, n_first)) or None
+        log10 of the first and of the second factor, and responses measured on their grid.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from kernelweave import datasets
+    >>> from kernelweave.display import ResponseSurfaceDisplay
+    >>> from kernelweave.model_selection import ResponseSurfaceSearchCV
+    >>> X, y = datasets.make_gauss(4, 100, random_state=0)
+    >>> search = ResponseSurfaceSearchCV(SVC(gamma=1.0), ["C", "gamma"], cv=2).fit(X, y)
+    >>> display = ResponseSurfaceDisplay.from_estimator(search)
+    >>> display.design.shape, display.response.shape
+    ((6, 3), (101, 101))
+    """
+
+    def __init__(
+        self,
+        *,
+        factors: tuple[str, str],
+        first: np.ndarray,
+        second: np.ndarray,
+        response: np.ndarray,
+        design: pd.DataFrame,
+        path: pd.DataFrame,
+        best: tuple[float, float],
+        measured: tuple[Any, Any, Any] | None = None,
+    ):
+        self.factors = factors
+        self.first = first
+        self.second = second
+        self.response = response
+        self.design = design
+        self.path = path
+        self.best = best
+        self.measured = measured
+
+    @classmethod
+    def from_estimator(
+        cls,
+        search: Any,
+        factors: Sequence[str] | None = None,
+        *,
+        measured: tuple[Any, Any, Any] | None = None,
+        grid_resolution: int = 101,
+        ax: Any = None,
+        contour_kw: Mapping[str, Any] | None = None,
+    ) -> ResponseSurfaceDisplay:
+        """Draw a fitted search; factors that are not on the axes are at the best point.
+
+        Parameters
+        ----------
+        search : ResponseSurfaceSearchCV
+            Fitted.
+        factors : (str, str), optional
+            The two factors to draw, by default the first two.
+        measured : (array, array, array of shape (n_second, n_first)), optional
+            log10 of the first and of the second factor, and responses measured on their grid.
+        grid_resolution : int
+            Number of values of each factor at which the surface is evaluated.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        contour_kw : mapping, optional
+            Further arguments of ``contourf``.
+
+        Returns
+        -------
+        ResponseSurfaceDisplay
+        """
+        check_is_fitted(search, "surface_")
+        names = [name for name in search.design_ if name != "response"]
+        factors = tuple(names[:2] if factors is None else factors)
+        if len(factors) != 2 or len(set(factors)) != 2 or not set(factors) <= set(names):
+            raise ValueError(f"factors must be two of the factors of the search, {names}, not {list(factors)}")
+        surface, places = search.surface_, [names.index(name) for name in factors]
+        first, second = (np.linspace(surface.low[i], surface.high[i], grid_resolution) for i in places)
+        best = search.design_.loc[search.design_["response"].idxmin(), names].to_numpy(dtype=float)
+        points = np.tile(best, (grid_resolution**2, 1))
+        points[:, places] = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
+        columns = [*factors, "response"]
+        n_design = len(search.design_) - len(search.path_)
+        display = cls(
+            factors=factors,
+            first=first,
+            second=second,
+            response=surface.predict(points).reshape(grid_resolution, grid_resolution),
+            design=search.design_[columns].iloc[:n_design],
+            path=search.path_[columns],
+            best=tuple(best[places].tolist()),
+            measured=measured,
+        )
+        return display.plot(ax=ax, contour_kw=contour_kw)
+
+    def plot(self, ax: Any = None, *, contour_kw: Mapping[str, Any] | None = None) -> ResponseSurfaceDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        contour_kw : mapping, optional
+            Further arguments of ``contourf``.
+
+        Returns
+        -------
+        self
+        """
+        (ax,) = new_axes(1, ax)
+        shown = (self.first, self.second, self.response) if self.measured is None else self.measured
+        options = {"levels": _LEVELS, "cmap": "Blues_r", **(contour_kw or {})}
+        shades = ax.contourf(*shown, **options)
+        if self.measured is not None:
+            lines = {"levels": shades.levels, "colors": _DARK, "linewidths": 0.7, "alpha": 0.7}
+            ax.contour(self.first, self.second, self.response, **lines)
+            ax.plot([], [], color=_DARK, linewidth=0.7, alpha=0.7, label="fitted surface")
+        ax.figure.colorbar(shades, ax=ax, label="fitted response" if self.measured is None else "measured response")
+        self._draw_points(ax)
+        ax.set(xlabel=rf"$\log_{{10}}$ {self.factors[0]}", ylabel=rf"$\log_{{10}}$ {self.factors[1]}")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_points(self, ax: Any) -> None:
+        design, path = (frame[list(self.factors)].to_numpy() for frame in (self.design, self.path))
+        circle = {"s": 46, "edgecolor": _DARK, "linewidth": 1.1, "zorder": 3, "clip_on": False}
+        ax.scatter(*design[1:].T, facecolor="white", label="design", **circle)
+        ax.scatter(*design[:1].T, facecolor=_DARK, label="centre", **circle)
+        if len(path):
+            line = {"color": _ACCENT, "linewidth": 1.2, "marker": "o", "markersize": 5, "zorder": 4, "clip_on": False}
+            ax.plot(*path.T, label="path", **line)
+        star = {"marker": "*", "s": 230, "facecolor": _ACCENT, "edgecolor": "white", "linewidth": 0.9, "zorder": 5}
+        ax.scatter(*self.best, label="best", clip_on=False, **star)
+        ax.legend(loc="best", fontsize=8, framealpha=0.9)

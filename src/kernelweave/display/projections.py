@@ -4,20 +4,50 @@ See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD
 projected gating space T' x^G, divided into the regions of the kernels. Further panels show the projection space of each
 region with its samples, the separating hyperplane and the margins. Alternatively the gated projections of two regions
 are drawn against each other, as in the thesis.
-"""
+
+
+----
+The spaces in which a model with learned projections can be drawn, with the model's values on a grid of their points.
+
+==============================  =================================================================
+SLDR                            here
+==============================  =================================================================
+projected gating space T' x^G   `gating_space`, with gates on the grid
+projection space of region m    `region_spaces`, with f(z) = sum_i c_i eta_m(x_i) k_m(z_i, z) + b
+thesis Figures 4.3(b), 5.14     `joint_space`, eta_m(x) W_m' x of two regions, with f
+==============================  =================================================================
+
+
+----
+`ProjectionImagesDisplay`: projections and gates of a model of images, drawn as images (Gönen 2010, Figure 5.18)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.ndimage import distance_transform_edt
 from sklearn.base import is_classifier, is_regressor
 
+from ..estimators.explanations import decision_at, gates_at, is_linear_in_projections
 from ..validation import Choice, check
-from ._models import check_length, check_support, differences, is_quantity, locate_projected
-from ._spaces import DrawnSpace, crossings, gating_space, joint_space, label_places, region_spaces
-from ._style import DARK, colour, legend_below, marker, new_axes, options
+from .base import (
+    DARK,
+    check_length,
+    check_support,
+    colour,
+    differences,
+    is_quantity,
+    legend_below,
+    locate_projected,
+    marker,
+    new_axes,
+    options,
+)
 
 _KINDS = Choice("spaces", "joint")
 _JITTER = 0.3
@@ -397,3 +427,256 @@ def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
     """The style of a line as arguments of ``contour``."""
     plural = {"color": "colors", "linestyle": "linestyles", "linewidth": "linewidths"}
     return {plural.get(key, key): value for key, value in style.items()}
+
+
+_MARGIN = 0.08  # of the range of the samples, on both sides
+
+
+@dataclass(frozen=True)
+class DrawnSpace:
+    """Samples along a line or in a plane, and values of the model there.
+
+    Attributes
+    ----------
+    title : str
+        What the space is; for that of a region, the name of its kernel.
+    rows : ndarray of int, shape (n_rows,)
+        Which of the given samples lie here.
+    points : ndarray of shape (n_rows, 1) or (n_rows, 2)
+        Where they lie.
+    names : tuple of str
+        Names of the one or two axes.
+    grid : tuple of ndarray
+        Coordinates of the grid along each axis; empty where no values are known.
+    values : ndarray or None
+        Gates or decision values on the grid, of shape (len(grid[1]), len(grid[0]), ...) or (len(grid[0]), ...).
+    """
+
+    title: str
+    rows: np.ndarray
+    points: np.ndarray
+    names: tuple[str, ...]
+    grid: tuple[np.ndarray, ...] = ()
+    values: Any = None
+
+
+def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
+    """The projected gating space with the gates in it; None where the model's gates read whole inputs."""
+    if not hasattr(model, "gating_space"):
+        return None
+    codes = model.gating_space(X).to_numpy()
+    return _space(
+        "gating space", np.arange(len(codes)), codes, "gating component", partial(gates_at, model), resolution
+    )
+
+
+def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[DrawnSpace]:
+    """The projection space of every kernel that has the largest gate of some sample, with those samples.
+
+    Without a gating model all samples lie in the space of every kernel. Only a kernel whose gate is 1 has decision
+    values that depend on its space alone, so there are none where several kernels share every sample evenly.
+    """
+    projected = model.project(X, by_kernel=True)
+    values, names = gates.to_numpy(), list(gates.columns)
+    shared = model.combiner_.gating is None
+    spaces = []
+    for name, points in projected.items():
+        m = names.index(name)
+        chosen = (values[:, m] > 0.0) & (shared | (values.argmax(axis=1) == m))
+        rows = np.flatnonzero(chosen)
+        if len(rows):
+            decide = None if shared and len(names) > 1 else _decision(model, name)
+            spaces.append(_space(name, rows, points.to_numpy()[rows], "component", decide, resolution))
+    return spaces
+
+
+def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> DrawnSpace:
+    """Two gated components against each other; decision values where linear kernels depend on nothing else."""
+    gated = model.project(X)
+    by_kernel = {name: list(model.projections_[name].columns) for name in model.active_kernels_}
+    columns = [column for names in by_kernel.values() for column in names]
+    chosen = columns if components is None else list(components)
+    if len(chosen) != 2 or not set(chosen) <= set(columns):
+        raise ValueError(f"components must be two of {columns} for kind='joint', not {components!r}")
+    points = gated[chosen].to_numpy()
+
+    def decide(grid: np.ndarray) -> np.ndarray:
+        places = {name: grid[:, [chosen.index(column) for column in names]] for name, names in by_kernel.items()}
+        return decision_at(model, places)
+
+    shows_all = len(columns) == 2 and is_linear_in_projections(model)
+    space = _space("", np.arange(len(points)), points, "", decide if shows_all else None, resolution)
+    of = {column: name if len(names) == 1 else column for name, names in by_kernel.items() for column in names}
+    names = tuple(f"gated projection of {of[column]}" for column in chosen)
+    return DrawnSpace("gated projections", space.rows, space.points, names, space.grid, space.values)
+
+
+def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.ndarray:
+    """Where the broken line through values on a grid meets a level; several values: where the largest one changes."""
+    if values.ndim == 2:
+        largest = values.argmax(axis=1)
+        at = np.flatnonzero(np.diff(largest))
+        left = values[at, largest[at]] - values[at, largest[at + 1]]
+        right = values[at + 1, largest[at]] - values[at + 1, largest[at + 1]]
+    else:
+        above = values > level
+        at = np.flatnonzero(above[1:] != above[:-1])
+        left, right = values[at] - level, values[at + 1] - level
+    step = left - right
+    share = np.divide(left, step, out=np.zeros(len(at)), where=step != 0.0)
+    return grid[at] + share * (grid[at + 1] - grid[at])
+
+
+def label_places(space: DrawnSpace, positions: np.ndarray, strongest: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Where the name of each region fits: far from its border and from samples, and more so sideways."""
+    if space.values is None:
+        for m in np.unique(strongest):
+            yield m, np.median(positions[strongest == m], axis=0)
+        return
+    regions = space.values.argmax(axis=-1)
+    if len(space.grid) == 1:
+        top = positions[:, 1].max() + 0.3
+        for part in np.split(np.arange(len(regions)), np.flatnonzero(np.diff(regions)) + 1):
+            yield regions[part[0]], np.array([space.grid[0][part].mean(), top])
+        return
+    taken = np.zeros(regions.shape, dtype=bool)
+    cells = [np.searchsorted(axis, positions[:, k]) for k, axis in enumerate(space.grid)]
+    taken[cells[1], cells[0]] = True
+    for m in np.unique(regions):
+        free = np.pad((regions == m) & ~taken, 1)
+        room = distance_transform_edt(free, sampling=(3.0, 1.0))[1:-1, 1:-1]
+        row, column = np.unravel_index(room.argmax(), room.shape)
+        yield m, np.array([space.grid[0][column], space.grid[1][row]])
+
+
+def _decision(model: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda points: decision_at(model, {name: points})
+
+
+def _space(
+    title: str, rows: np.ndarray, points: np.ndarray, axis: str, evaluate: Callable | None, resolution: int
+) -> DrawnSpace:
+    """A space of these points, with values of a function on a grid; more than two dimensions lose the latter."""
+    n_components = points.shape[1]
+    if n_components > 2:
+        names = tuple(f"principal axis {k + 1} of {n_components} {axis}s" for k in range(2))
+        return DrawnSpace(title, rows, _principal(points), names)
+    names = tuple(f"{axis} {k + 1}" for k in range(n_components))
+    if evaluate is None:
+        return DrawnSpace(title, rows, points, names)
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = _MARGIN * np.where(high > low, high - low, 1.0)
+    count = resolution if n_components == 2 else 10 * resolution
+    grid = tuple(np.linspace(a, b, count) for a, b in zip(low - margin, high + margin, strict=True))
+    places = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, n_components)
+    values = evaluate(places)
+    shape = (count,) if n_components == 1 else (count, count)
+    return DrawnSpace(title, rows, points, names, grid, values.reshape(*shape, *values.shape[1:]))
+
+
+def _principal(points: np.ndarray) -> np.ndarray:
+    centered = points - points.mean(axis=0)
+    return centered @ np.linalg.eigh(centered.T @ centered)[1][:, :-3:-1]
+
+
+class ProjectionImagesDisplay:
+    """Columns of projections W_m and slopes v_m of gates as images, where features are pixels.
+
+    A bright pixel of W_m moves a sample up in the projection space of region m, a dark one down; a bright pixel of v_m
+    increases the gate of region m. Grey means 0, and every image is scaled separately. Where gating inputs are
+    projected, T v_m is drawn: thesis Figure 5.18 (Gönen, 2010). Made by `from_estimator`.
+
+    Parameters
+    ----------
+    images : dict of str to ndarray of shape (height, width)
+        By title.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Projected, Softmax
+    >>> from kernelweave.display import ProjectionImagesDisplay
+    >>> from kernelweave.kernels import Linear
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> model = MKLClassifier([Linear(), Linear()], Projected(1, Softmax()), random_state=0).fit(X[:200], y[:200] > 1)
+    >>> display = ProjectionImagesDisplay.from_estimator(model, image_shape=(8, 8))
+    >>> list(display.images)
+    ['projection of linear', 'projection of linear-2', 'gate of linear', 'gate of linear-2']
+    """
+
+    def __init__(self, *, images: Mapping[str, np.ndarray]):
+        self.images = dict(images)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, image_shape: tuple[int, int], gates: bool = True, **plot_kw: Any
+    ) -> ProjectionImagesDisplay:
+        """Draw what a fitted model has learned of images.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with the combiner `Projected`; or a pipeline or search around such a model.
+        image_shape : (int, int)
+            Height and width of the images, whose pixels are the features row by row.
+        gates : bool
+            Whether to draw slopes of gates too, where scores are linear in the gating inputs.
+        **plot_kw
+            Arguments of `plot`.
+
+        Returns
+        -------
+        ProjectionImagesDisplay
+        """
+        model, _ = locate_projected(estimator)
+        images: dict[str, Any] = {}
+        for name in model.active_kernels_:
+            hint = f"the kernel {name!r}"
+            directions = model.projections_[name]
+            single = directions.set_axis([name], axis=1) if directions.shape[1] == 1 else directions
+            images |= _images("projection", single, image_shape, hint)
+        if gates and hasattr(model, "gating_coef_"):
+            images |= _images(
+                "gate", model.gating_coef_[model.active_kernels_], image_shape, "the gating model (see gates=False)"
+            )
+        return cls(images=images).plot(**plot_kw)
+
+    def plot(self, ax: Any = None, *, image_kw: Mapping[str, Any] | None = None) -> ProjectionImagesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw, one for each image; a new figure by default.
+        image_kw : mapping, optional
+            Further arguments of ``imshow``.
+
+        Returns
+        -------
+        self
+        """
+        columns = min(4, len(self.images))
+        rows = -(-len(self.images) // columns)
+        axes = new_axes(len(self.images), ax, nrows=rows, ncols=columns, figsize=(2.2 * columns, 2.4 * rows))
+        for panel, (title, image) in zip(axes, self.images.items(), strict=True):
+            largest = max(np.abs(image).max(), np.finfo(float).tiny)
+            panel.imshow(image, **options({"cmap": "gray", "vmin": -largest, "vmax": largest}, image_kw))
+            panel.set_title(title, fontsize=9)
+            panel.set(xticks=[], yticks=[])
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+
+def _images(what: str, columns: pd.DataFrame, shape: tuple[int, int], owner: str) -> dict[str, np.ndarray]:
+    """Each column as an image."""
+    if len(columns) != np.prod(shape):
+        raise ValueError(f"image_shape {tuple(shape)} has {np.prod(shape)} pixels, but {owner} reads {len(columns)}")
+    return {f"{what} of {name}": columns[name].to_numpy().reshape(shape) for name in columns}

@@ -18,7 +18,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..estimators.kernel_lists.subsets import fitted_model, fitted_views, has_steps_before
+from ..estimators.kernel_lists import fitted_model, fitted_views, has_steps_before
 from ..validation import Seed, Whole, check, shown
 from ..validation.inputs import check_row_labels, without_mask
 from ..validation.tables import as_pandas, check_one_table

@@ -32,7 +32,7 @@ from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
-from ..estimators.ensembles.discriminant import Discriminant
+from ..estimators.ensembles import Discriminant
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap
 from ..features.nystroem import NystroemMap

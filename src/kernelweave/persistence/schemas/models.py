@@ -34,7 +34,7 @@ from ...combiners.localized.combiner import GatedCombiner
 from ...combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ...combiners.projected.layout import Layout
 from ...estimators.base import KernelMachineEstimator
-from ...estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
+from ...estimators.ensembles import Discriminant, DiscriminantEnsemble
 from ...kernels.base import Kernel, ViewKernel
 from ...kernels.points.projected import PointKernel
 from ...kernels.stacking.normalization import METHODS as NORMALIZATIONS
