@@ -30,7 +30,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 
 from ..arrays import chosen_place
-from ..combiners import CombinedKernel, Combiner, PerOutput, WeightedSum
+from ..combiners import Combiner, PerOutput, WeightedSum
 from ..engines.targets import ClassTargets, LabelCounts, count_labels
 from ..machines import BinaryLoss, Hinge, SquaredHinge, SquaredMargin
 from ..machines.labels import heavier_first
@@ -327,12 +327,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         views = self._new_views(X, fetch)
         single = self.dtype != "float64" and not chosen_place(self.device).is_host
-
-        def rounding(rows: np.ndarray) -> np.ndarray:
-            return rounding_of(self._kernel, views.rows(rows), self._coefficients(), self.intercept_, single=single)
-
-        weight, by_pairs = vars(self).get("class_count_"), hasattr(self._rule, "pairs")
-        return without_ties(self._rule.decision, self._values_of(views), weight, rounding, by_pairs=by_pairs)
+        return classifier_decision(self, views, self._values_of(views), self._coefficients(), single=single)
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
@@ -430,14 +425,19 @@ def without_ties(
     return decision
 
 
-def rounding_of(
-    kernel: CombinedKernel, views: Views, coef: np.ndarray, intercept: np.ndarray, *, single: bool = False
+def classifier_decision(
+    model: Any, views: Views, values: np.ndarray, coef: np.ndarray, *, single: bool = False
 ) -> np.ndarray:
-    """r(x) of the decision values of new samples, for each output; `single` where kernels are computed in float32."""
-    read = float(np.finfo(np.float32).eps) if single else EPS
-    unit = len(coef) * EPS + len(kernel.columns()) ** 0.5 * read
-    found = views.in_blocks(kernel.values_per_sample(coef), lambda part: kernel.sizes(part, coef))
-    return unit * (1.0 + np.abs(intercept) + np.abs(coef).sum(axis=0) + found)
+    """Public decision values of a fitted classifier; `single` where kernel values are computed in float32."""
+    kernel, intercept = model._kernel, model.intercept_
+    unit = len(coef) * EPS + len(kernel.columns()) ** 0.5 * (float(np.finfo(np.float32).eps) if single else EPS)
+
+    def rounding(rows: np.ndarray) -> np.ndarray:
+        found = views.rows(rows).in_blocks(kernel.values_per_sample(coef), lambda part: kernel.sizes(part, coef))
+        return unit * (1.0 + np.abs(intercept) + np.abs(coef).sum(axis=0) + found)  # r(x)
+
+    weight, by_pairs = vars(model).get("class_count_"), hasattr(model._rule, "pairs")
+    return without_ties(model._rule.decision, values, weight, rounding, by_pairs=by_pairs)
 
 
 _BLOCK_ROWS = 512

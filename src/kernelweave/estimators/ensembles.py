@@ -1,28 +1,18 @@
-"""One kernel discriminant for each kernel: what `KernelVoting` and `KernelSAMME` combine.
+"""The papers' other classifiers: `KernelVoting`, `KernelSAMME` and `SparseLargeMarginClassifier`.
 
-A discriminant embeds samples by the ratio-trace step (21) under one kernel, that is by kernel discriminant analysis
-(KFD) or, with a graph, by its relatives (KLDE), and gives a sample the class of the nearest training sample, or of the
-nearest class mean, in that space.
-
-
-----
-`KernelVoting`: one kernel discriminant for each kernel, combined by their votes (KFD-Voting of MKL-DR, 4.4).
-
-----
-`KernelSAMME`: one kernel discriminant for each kernel, boosted by SAMME (KFD-SAMME of MKL-DR, 4.4).
+The first two combine one discriminant for each kernel (MKL-DR, 4.4: KFD-Voting and KFD-SAMME). A discriminant embeds
+samples by the ratio-trace step (21) under one kernel, that is by kernel discriminant analysis (KFD) or, with a graph,
+by its relatives (KLDE), and gives a sample the class of the nearest training sample, or of the nearest class mean, in
+that space. The third is a support vector machine whose solution is spanned by a few points that are learned.
 
 ====================  ==============================
-Zhu et al.            here
+Zhu et al. (SAMME)    here
 ====================  ==============================
 T^(m), weak learners  the discriminants, one per kernel
 w_i                   `weight`
 err^(m)               `error`
 alpha^(m)             `coefficient`
 ====================  ==============================
-
-
-----
-`SparseLargeMarginClassifier`: a support vector machine whose solution is spanned by a few points that are learned.
 
 ==========================  ==================================================================
 Wu, Schoelkopf, Bakir       here
@@ -59,7 +49,7 @@ from ..solvers.embedding.graph_laplacian import class_laplacians
 from ..validation import Choice, Constraints, Flag, Number, Offers, Seed, Whole, check_parameters
 from ..validation.inputs import check_labels, check_row_labels, check_training_data, encode_labels, unchanged_on_failure
 from ..views import Views
-from .classifier import EPS, rounding_of, without_ties
+from .classifier import EPS, classifier_decision
 from .fitted import FittedKernels, FittedStack
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
@@ -67,20 +57,11 @@ from .progress import progress_bar
 
 @dataclass(frozen=True)
 class Discriminant:
-    """A fitted discriminant under one kernel.
+    """A fitted discriminant under one kernel."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_samples, n_components)
-        Zero for samples that lack the view.
-    places : ndarray of shape (n_places, n_components)
-        Training samples, or class means, in the embedding.
-    labels : ndarray of int, shape (n_places,)
-    """
-
-    coefficients: np.ndarray
-    places: np.ndarray
-    labels: np.ndarray
+    coefficients: np.ndarray  # (n_samples, n_components), zero for samples that lack the view
+    places: np.ndarray  # (n_places, n_components), training samples or class means in the embedding
+    labels: np.ndarray  # of the places
 
     def ranked(self, values: np.ndarray) -> np.ndarray:
         """Labels of the places, nearest first, for each row of kernel values to the training samples."""
@@ -90,46 +71,26 @@ class Discriminant:
         return self.labels[np.argsort(distance, axis=1, kind="stable")]
 
 
-@dataclass(frozen=True)
-class DiscriminantRule:
-    """How discriminants are fitted: parameters of the ensemble, checked."""
-
-    graph: Any
-    n_components: int | None
-    rule: str
-    ridge: float
-    rng: np.random.RandomState
-    seed: int
-
-    def fit(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray) -> Discriminant:
-        """Fit a discriminant to the samples that have the view.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        labels : ndarray of int, shape (n_samples,)
-        present : ndarray of bool, shape (n_samples,)
-        """
-        rows = np.flatnonzero(present)
-        K, labels = K[np.ix_(rows, rows)].astype(float, copy=False), labels[rows]
-        if self.graph is None:
-            numerator, denominator = class_laplacians(labels)
-        else:
-            there = np.ones((len(rows), 1), dtype=bool)
-            numerator, denominator = self.graph.laplacians(K[None], there, np.unique(labels, return_inverse=True)[1])
-        classes = np.unique(labels)
-        wanted = max(1, len(classes) - 1) if self.n_components is None else self.n_components
-        spread, found = mean_spread(K, denominator), np.zeros((len(rows), 1))
-        if spread:  # otherwise all samples are equal under this kernel
-            found = ratio_trace(
-                K, numerator, denominator, self.ridge * spread, min(wanted, len(rows)), self.rng
-            ).solution
-        places = K @ found
-        if self.rule == "centroid":
-            places, labels = np.array([places[labels == c].mean(axis=0) for c in classes]), classes
-        coefficients = np.zeros((len(present), found.shape[1]))
-        coefficients[rows] = found
-        return Discriminant(coefficients, places, labels)
+def _fit_discriminant(given: Any, K: np.ndarray, labels: np.ndarray, present: np.ndarray) -> Discriminant:
+    """A discriminant of the samples that have the view; `given` are the checked parameters of an ensemble."""
+    rows = np.flatnonzero(present)
+    K, labels = K[np.ix_(rows, rows)].astype(float, copy=False), labels[rows]
+    classes, places = np.unique(labels, return_inverse=True)
+    if given.graph is None:
+        numerator, denominator = class_laplacians(labels)
+    else:
+        numerator, denominator = given.graph.laplacians(K[None], np.ones((len(rows), 1), dtype=bool), places)
+    wanted = max(1, len(classes) - 1) if given.n_components is None else given.n_components
+    spread, found = mean_spread(K, denominator), np.zeros((len(rows), 1))
+    if spread:  # otherwise all samples are equal under this kernel
+        n_components, ridge = min(wanted, len(rows)), given.ridge * spread
+        found = ratio_trace(K, numerator, denominator, ridge, n_components, given.random_state).solution
+    points = K @ found
+    if given.rule == "centroid":
+        points, labels = np.array([points[labels == c].mean(axis=0) for c in classes]), classes
+    coefficients = np.zeros((len(present), found.shape[1]))
+    coefficients[rows] = found
+    return Discriminant(coefficients, points, labels)
 
 
 class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
@@ -157,7 +118,9 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         self
         """
         with unchanged_on_failure(self):
-            rule = self._checked_rule()
+            given = check_parameters(self)
+            given.graph = None if given.graph is None else clone(given.graph)
+            seed = int(given.random_state.randint(2**31 - 1))
             check_row_labels(X, y=y)
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
@@ -166,29 +129,26 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
             # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
-            needed = 5 if rule.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
+            needed = 5 if given.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
-            self._discriminants, judgements = [], []
+            self._discriminants, held_out = [], []
             with telling_memory_errors(*needed, has_dtype=False):
                 for m in range(stack.n_kernels):
                     K = stack.gram(m)
-                    self._discriminants.append(rule.fit(K, labels, stack.present[:, m]))
-                    judgements.append(self._judge(K, labels, stack.present[:, m], rule))
-            self._finish(judgements)
+                    self._discriminants.append(_fit_discriminant(given, K, labels, stack.present[:, m]))
+                    held_out.append(self._held_out_errors(given, K, labels, stack.present[:, m], seed))
+            self._weigh(held_out)
             self._state = stack.restrict(np.arange(stack.n_samples), self._active())
         return self
 
-    def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> Any:
-        """What `_finish` needs of a kernel, computed while its Gram matrix is there; nothing by default."""
+    def _held_out_errors(
+        self, given: Any, K: np.ndarray, labels: np.ndarray, present: np.ndarray, seed: int
+    ) -> np.ndarray | None:
+        """Which samples a kernel gets wrong when they are held out, found while its Gram matrix is there."""
+        return None
 
-    def _finish(self, judgements: list[Any]) -> None:
-        """Learn how much each kernel counts; by default all count the same."""
-
-    def _checked_rule(self) -> DiscriminantRule:
-        given = check_parameters(self)
-        graph = None if given.graph is None else clone(given.graph)
-        seed = int(given.random_state.randint(2**31 - 1))
-        return DiscriminantRule(graph, given.n_components, given.rule, given.ridge, given.random_state, seed)
+    def _weigh(self, held_out: list[Any]) -> None:
+        """Learn from `_held_out_errors` how much each kernel counts; by default all count the same."""
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:
         """Labels by nearness under kernel m for the samples that have its view."""
@@ -412,8 +372,8 @@ class KernelSAMME(DiscriminantEnsemble):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         """
-        winners = self._counted(X).argmax(axis=1)
-        return self.classes_[winners]
+        votes = self._counted(X)
+        return self.classes_[votes.argmax(axis=1)]
 
     def _counted(self, X: Any) -> np.ndarray:
         """Weighted votes, of shape (n_samples, n_classes)."""
@@ -429,29 +389,26 @@ class KernelSAMME(DiscriminantEnsemble):
                 votes[rows, self._ranked(views, m, present[:, m])[:, 0]] += self.kernel_weights_.iloc[m]
         return heavier_first(votes, EPS * len(self.kernels_), vars(self).get("class_count_"))  # weights sum to 1
 
-    def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> np.ndarray:
-        """Which samples the kernel's discriminant gets wrong when they are held out."""
+    def _held_out_errors(
+        self, given: Any, K: np.ndarray, labels: np.ndarray, present: np.ndarray, seed: int
+    ) -> np.ndarray:
         wrong = np.ones(len(labels), dtype=bool)  # a sample without the view is not helped by this kernel
-        fold_of = _stratified_folds(labels, self.cv, rule.seed)
+        fold_of = _stratified_folds(labels, self.cv, seed)
         for fold in range(self.cv):
             train, asked = np.flatnonzero(fold_of != fold), np.flatnonzero((fold_of == fold) & present)
             there = present[train]
             if len(asked) and len(np.unique(labels[train[there]])) > 1:
-                held_out = rule.fit(K[np.ix_(train, train)], labels[train], there)
+                held_out = _fit_discriminant(given, K[np.ix_(train, train)], labels[train], there)
                 wrong[asked] = held_out.ranked(K[np.ix_(asked, train)])[:, 0] != labels[asked]
         return wrong
 
-    def _finish(self, judgements: list[np.ndarray]) -> None:
-        rounds = boosted(np.array(judgements), len(self.classes_), self.n_rounds)
-        names = pd.Series([self.kernel_names_[m] for m, _, _ in rounds], dtype=object)
-        self.history_ = pd.DataFrame(
-            {"kernel": names, "error": [r[1] for r in rounds], "coefficient": [r[2] for r in rounds]}
-        )
-        weights = np.zeros(len(self.kernel_names_))
-        for m, _, coefficient in rounds:
-            weights[m] += coefficient
-        if not rounds:  # no discriminant is better than chance
-            weights[:] = 1.0
+    def _weigh(self, held_out: list[Any]) -> None:
+        rounds = boosted(np.array(held_out), len(self.classes_), self.n_rounds)
+        chosen, errors, coefficients = zip(*rounds, strict=True) if rounds else ((), (), ())
+        names = pd.Series([self.kernel_names_[m] for m in chosen], dtype=object)
+        self.history_ = pd.DataFrame({"kernel": names, "error": [*errors], "coefficient": [*coefficients]})
+        # Without a round no discriminant is better than chance, and all count the same.
+        weights = np.bincount(chosen, coefficients, len(self.kernel_names_)) if rounds else np.ones(len(self.kernels_))
         self.kernel_weights_ = pd.Series(weights / weights.sum(), self.kernel_names_)
 
     def _active(self) -> np.ndarray:
@@ -461,16 +418,10 @@ class KernelSAMME(DiscriminantEnsemble):
 def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int, float, float]]:
     """SAMME over a fixed set of classifiers: the rounds, each as classifier, weighted error and coefficient.
 
-    Parameters
-    ----------
-    wrong : ndarray of bool, shape (n_classifiers, n_samples)
-    n_classes : int
-    n_rounds : int
+    `wrong` has a row for each classifier and a column for each sample.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from kernelweave.estimators.ensembles import boosted
     >>> [m for m, _, _ in boosted(np.array([[1, 0, 0, 0, 0], [0, 1, 1, 0, 0]], dtype=bool), 2, 2)]
     [0, 1]
     """
@@ -643,15 +594,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         """
         views, coef = self._new_views(X), self.dual_coef_.T
-
-        def values(part: Views) -> np.ndarray:
-            return self._kernel.values(part, coef)
-
-        def rounding(rows: np.ndarray) -> np.ndarray:
-            return rounding_of(self._kernel, views.rows(rows), coef, self.intercept_)
-
-        found = views.in_blocks(len(coef), values) + self.intercept_
-        return without_ties(self._rule.decision, found, vars(self).get("class_count_"), rounding)
+        values = views.in_blocks(len(coef), lambda part: self._kernel.values(part, coef)) + self.intercept_
+        return classifier_decision(self, views, values, coef)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class.

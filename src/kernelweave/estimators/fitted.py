@@ -1,10 +1,8 @@
 """What every fitted model over several kernels offers: the kernels that it reads, and their extension by new ids.
 
-----
-New samples of precomputed kernels: blocks of similarities for several kernels become extended kernels and ids.
-
-Kernels that read one id column must give a sample the same id there. A sample that one of their blocks lacks gets its
-id in that kernel too, marked as one without the view.
+`extension` makes extended kernels and ids of blocks of similarities for several kernels. Kernels that read one id
+column must give a sample the same id there. A sample that one of their blocks lacks gets its id in that kernel too,
+marked as one without the view.
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ class FittedKernels:
         return Views(*check_new_data(self, X, self._columns()))
 
     def _columns(self) -> np.ndarray:
-        """Positions of all columns that prediction reads."""
         return self._kernel.columns()
 
     def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
@@ -217,21 +214,11 @@ def similarities_of(model: Any, X: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Extension:
-    """What blocks of similarities make of the kernels of a model.
+    """What blocks of similarities make of the kernels of a model."""
 
-    Attributes
-    ----------
-    matrices : dict from position to Precomputed
-        Those of the kernels that get further ids.
-    index : Index
-        Labels of the new samples.
-    ids : dict from column to Series
-        What the id columns of X hold for the new samples; missing where a sample lacks the view.
-    """
-
-    matrices: dict[int, Precomputed]
-    index: pd.Index
-    ids: dict[int, pd.Series]
+    matrices: dict[int, Precomputed]  # by the positions of the kernels that get further ids
+    index: pd.Index  # labels of the new samples
+    ids: dict[int, pd.Series]  # what the id columns of X hold for them; missing where a sample lacks the view
 
 
 def extension(
@@ -243,14 +230,8 @@ def extension(
 ) -> Extension:
     """Extend kernels by the samples of blocks, or raise an error that names the kernel at fault.
 
-    Parameters
-    ----------
-    names, kernels : sequence
-        All kernels of a fitted model.
-    lookups : sequence of (Precomputed, ndarray)
-        The matrices that prediction reads, each with the ids it compares with.
-    blocks, diagonal
-        As in `FittedKernels.extend_kernels`.
+    `lookups` are the matrices that prediction reads, each with the ids it compares with; `blocks` and `diagonal` are
+    those of `extend_kernels`.
     """
     _check_names(names, kernels, blocks, diagonal)
     read: dict[int, Block] = {}
@@ -326,7 +307,11 @@ def _extend_group(
     extended: dict[int, Precomputed],
 ) -> pd.Series:
     """Extend the kernels that read one id column (into `extended`); returns that column."""
-    places = {m: _places(read[m].labels, labels, len(index)) for m in group if m in read}
+    places = {}  # of the samples in each block; -1 for those that it lacks
+    for m in group:
+        if m in read:
+            own = read[m].labels
+            places[m] = np.arange(len(index)) if own is None else own.get_indexer(labels)
     here = np.any([_is_there(read[m], own) for m, own in places.items()], axis=0)
     chosen = None if labels is None else labels[here]
     ids, n_here = pd.Series(None, index=index, dtype=object), int(here.sum())
@@ -351,11 +336,6 @@ def _extend_group(
     if taken is not None:
         ids[here] = taken[1]
     return ids.infer_objects()
-
-
-def _places(own: pd.Index | None, labels: pd.Index | None, n_new: int) -> np.ndarray:
-    """Where the samples are in a block that has these labels of its own, or none; -1 for those it lacks."""
-    return np.arange(n_new) if own is None else own.get_indexer(labels)
 
 
 def _is_there(block: Block, places: np.ndarray) -> np.ndarray:

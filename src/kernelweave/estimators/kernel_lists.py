@@ -1,19 +1,16 @@
-"""Kernels as nested parameters: ``kernels__<name>`` and ``kernels__<name>__<parameter>``.
+"""The list of kernels of an estimator: parameters by kernel name, and copies of a model with some of its kernels.
 
-Where `approximation` is a dict by kernel name, so are its entries: ``approximation__<name>__<parameter>``.
+Kernels are nested parameters, ``kernels__<name>`` and ``kernels__<name>__<parameter>``; where `approximation` is a dict
+by kernel name, so are its entries, ``approximation__<name>__<parameter>`` (`KernelParameters`).
 
-
-----
-Models with some of their kernels: by view, inside pipelines, searches and other estimators that contain a model.
-
-`KernelSubsets` finds the model inside an estimator and its kernels for a given X, groups the kernels by the view that
-they read, and makes copies of the estimator with some of the kernels (`of`). Parameters that name kernels (costs,
-weights, groups, the grid of a search) lose the entries of the kernels that are left out.
+`KernelSubsets` finds the model inside a pipeline, a search or another estimator and its kernels for a given X, groups
+the kernels by the view that they read, and makes copies of the estimator with some of the kernels (`of`). Parameters
+that name kernels (costs, weights, groups, the grid of a search) lose the entries of the kernels that are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +27,10 @@ from ..views import Views
 
 _PREFIX = "kernels__"
 _FEATURES = "approximation__"
+_CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
+_FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
+_OPERANDS = ("first", "second", "metric")  # of a sum or a product; of a `Distance`, which may be a matrix
+_CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
 
 
 class KernelParameters(BaseEstimator):
@@ -70,27 +71,17 @@ class KernelParameters(BaseEstimator):
         if inside:
             self._set_in_kernels(inside)
         if features:
-            self.approximation = _set_in_features(dict(approximation), features)
+            self.approximation = dict(approximation)
+            _set_entries(self.approximation, features, "approximation has no entry named {!r}; it has {}")
         return self
 
     def _set_in_kernels(self, params: dict[str, Any]) -> None:
-        pairs = [] if self.kernels is None else named_kernels(self.kernels)
-        named = [isinstance(entry, tuple) for entry in self.kernels or []]
-        kernels = dict(pairs)
-        # Whole kernels first, so that their parameters are set on the new ones.
-        for key in sorted(params, key=lambda key: key not in kernels):
-            name = _longest(key, kernels)
-            if name not in kernels:
-                raise ValueError(f"there is no kernel named {name!r}; the kernels are {list(kernels)}")
-            parameter = key[len(name) + 2 :]
-            if parameter:
-                kernels[name].set_params(**{parameter: params[key]})
-            else:
-                kernels[name] = params[key]
-                named[list(kernels).index(name)] = True
+        given = list(self.kernels or [])
+        kernels = dict(named_kernels(given)) if given else {}
+        _set_entries(kernels, params, "there is no kernel named {!r}; the kernels are {}")
         self.kernels = [
-            (name, kernel) if has_name else kernel
-            for (name, kernel), has_name in zip(kernels.items(), named, strict=True)
+            (name, kernel) if isinstance(entry, tuple) or name in params else kernel
+            for entry, (name, kernel) in zip(given, kernels.items(), strict=True)
         ]
 
 
@@ -99,20 +90,20 @@ def _longest(key: str, names: Iterable[str]) -> str:
     return max((n for n in names if f"{key}__".startswith(f"{n}__")), key=len, default=key.partition("__")[0])
 
 
-def _set_in_features(approximation: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """The approximations by kernel name with some of them, or some of their parameters, replaced."""
-    for key in sorted(params, key=lambda key: key not in approximation):  # whole ones first
-        name = _longest(key, approximation)
-        if name not in approximation:
-            raise ValueError(f"approximation has no entry named {name!r}; it has {list(approximation)}")
+def _set_entries(entries: dict[str, Any], params: dict[str, Any], unknown: str) -> None:
+    """Replace entries by their names, or parameters of them, ``<name>__<parameter>``."""
+    # Whole entries first, so that their parameters are set on the new ones.
+    for key in sorted(params, key=lambda key: key not in entries):
+        name = _longest(key, entries)
+        if name not in entries:
+            raise ValueError(unknown.format(name, list(entries)))
         parameter = key[len(name) + 2 :]
         if not parameter:
-            approximation[name] = params[key]
-        elif hasattr(approximation[name], "set_params"):
-            approximation[name].set_params(**{parameter: params[key]})
+            entries[name] = params[key]
+        elif hasattr(entries[name], "set_params"):
+            entries[name].set_params(**{parameter: params[key]})
         else:
-            raise _without_parameters(f"approximation[{name!r}]", approximation[name])
-    return approximation
+            raise _without_parameters(f"approximation[{name!r}]", entries[name])
 
 
 def _without_parameters(called: str, value: Any) -> ValueError:
@@ -121,39 +112,20 @@ def _without_parameters(called: str, value: Any) -> ValueError:
     )
 
 
-_CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
-_FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
-_PARTS = ("first", "second", "metric")  # of a sum or a product; of a `Distance`, which may be a matrix
-_CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
-
-
 class KernelSubsets:
     """The kernels of a model over given samples, the views that they read, and copies of it with some kernels.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A model over kernels; or a pipeline that ends in one, a search over one, or another estimator whose parameter
-        `estimator` (or `regressor`) is one of these.
-    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,) or (n_samples, n_targets), optional
-        For the steps of a pipeline before the model.
+    The estimator is a model over kernels, a pipeline that ends in one, a search over one, or another estimator whose
+    parameter `estimator` (or `regressor`) is one of these; y is for the steps of a pipeline before the model.
 
-    Attributes
-    ----------
-    kernels : list of (str, Kernel)
-        Names and unfitted kernels.
-    names : list of str
-        Names of the kernels.
-    views : dict from str to list of str
-        The kernels of each view, by name. Kernels over the same columns belong to one view, called by the name that
-        they select it by or else as the first of the kernels. A kernel that combines several views is one by itself,
-        and so is each matrix whose values are looked up by ids, called as its kernel is.
+    `kernels` are names and unfitted kernels, and `views` the names of the kernels of each view. Kernels over the same
+    columns belong to one view, called by the name that they select it by or else as the first of the kernels. A kernel
+    that combines several views is one by itself, and so is each matrix whose values are looked up by ids, called as its
+    kernel is.
 
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists import KernelSubsets
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
     >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
@@ -173,15 +145,7 @@ class KernelSubsets:
         self.views = _by_view(self.kernels, columns, [_matrices(kernel) for _, kernel in self.kernels])
 
     def of(self, kept: Sequence[str], kernels: Iterable[tuple[str, Kernel]] | None = None) -> Any:
-        """A copy of the estimator with some kernels.
-
-        Parameters
-        ----------
-        kept : sequence of str
-            Their names.
-        kernels : iterable of (str, Kernel), optional
-            Objects to take in place of `kernels`, by the same names.
-        """
+        """A copy of the estimator with the kernels of these names; `kernels` are taken in place of its own."""
         kept = [name for name in self.names if name in kept]
         objects = dict(self.kernels if kernels is None else kernels)
         return _changed(self.estimator, lambda model: self._of_model(model, kept, objects), self.names, kept)
@@ -196,22 +160,9 @@ class KernelSubsets:
     def presence(
         self, X: Any, new: Any, *, y: Any = None, kernels: Iterable[tuple[str, Kernel]] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Which samples have a row in which kernel: boolean arrays of shape (n_samples, n_kernels).
+        """Which samples of X and of new samples have a row in which kernel: arrays of shape (n_samples, n_kernels).
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix
-            Training samples, to which kernels (and the steps of a pipeline before the model) are fitted.
-        new : array, DataFrame or sparse matrix
-            Other samples.
-        y : array, optional
-            Targets of the training samples.
-        kernels : iterable of (str, Kernel), optional
-            As in `of`.
-
-        Returns
-        -------
-        of_training, of_new : ndarray of bool
+        X (with targets y) are the training samples, to which kernels, and the steps before the model, are fitted.
         """
         model, views, steps = self._fitted_views(X, y)
         for step in steps:
@@ -232,39 +183,26 @@ class KernelSubsets:
         return model, Views(*check_training_data(model, X)), steps
 
 
-def fitted_model(estimator: Any) -> Any:
-    """The fitted model over kernels inside a fitted estimator, or None where it holds none, or several.
+def _nested(estimator: Any) -> Iterator[Any]:
+    """A fitted estimator, what is inside it, and so on to the model."""
+    while estimator is not None:
+        yield estimator
+        estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
 
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists import fitted_model
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> fitted_model(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [1.0]], [0, 1]))
-    MKLClassifier()
-    """
-    if isinstance(estimator, KernelParameters):
-        return estimator
-    inside = _inside(estimator)
-    return None if inside is None else fitted_model(inside)
+
+def fitted_model(estimator: Any) -> Any:
+    """The fitted model over kernels inside a fitted estimator, or None where it holds none, or several."""
+    *_, innermost = _nested(estimator)
+    return innermost if isinstance(innermost, KernelParameters) else None
+
+
+def _is_pipeline_of_several(estimator: Any) -> bool:
+    return isinstance(estimator, Pipeline) and len(estimator.steps) > 1
 
 
 def has_steps_before(estimator: Any) -> bool:
-    """Whether a fitted estimator transforms X before the model inside it reads it.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists import has_steps_before
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> has_steps_before(make_pipeline(StandardScaler(), MKLClassifier())), has_steps_before(MKLClassifier())
-    (True, False)
-    """
-    inside = _inside(estimator)
-    here = isinstance(estimator, Pipeline) and len(estimator.steps) > 1
-    return inside is not None and (here or has_steps_before(inside))
+    """Whether a fitted estimator transforms X before the model inside it reads it."""
+    return any(map(_is_pipeline_of_several, _nested(estimator)))
 
 
 def model_input(estimator: Any, X: Any) -> Any:
@@ -273,18 +211,14 @@ def model_input(estimator: Any, X: Any) -> Any:
     Examples
     --------
     >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists import model_input
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> model_input(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [2.0]], [0, 1]), [[3.0]])
     array([[2.]])
     """
-    inside = None if isinstance(estimator, KernelParameters) else _inside(estimator)
-    if inside is None:
-        return X
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-        X = estimator[:-1].transform(X)
-    return model_input(inside, X)
+    for one in filter(_is_pipeline_of_several, _nested(estimator)):
+        X = one[:-1].transform(X)
+    return X
 
 
 def _inside(estimator: Any) -> Any:
@@ -303,7 +237,6 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists import fitted_views
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
     >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
     {'a': array([0]), 'b': array([1, 2])}
@@ -320,7 +253,6 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists import kernels_by_view
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
     >>> kernels_by_view(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]).fit(X, [0, 1]))
@@ -333,14 +265,7 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
-    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given.
-
-    Examples
-    --------
-    >>> from kernelweave.estimators.kernel_lists import numbers_by_kernel
-    >>> numbers_by_kernel({"b": 3}, ["a", "b"])
-    {'a': 1.0, 'b': 3.0}
-    """
+    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given."""
     return dict(zip(names, as_numbers(values, names, "costs", default=1.0).tolist(), strict=True))
 
 
@@ -439,7 +364,7 @@ def _matrices(kernel: Any) -> frozenset[int]:
     """Which matrices a kernel looks its values up in, by identity."""
     if isinstance(kernel, Precomputed):
         return frozenset([id(kernel.K)])
-    return frozenset().union(*(_matrices(getattr(kernel, part, None)) for part in _PARTS if hasattr(kernel, part)))
+    return frozenset().union(*(_matrices(getattr(kernel, part, None)) for part in _OPERANDS if hasattr(kernel, part)))
 
 
 def _columns(kernel: Any, views: Views) -> set[int] | None:
