@@ -351,10 +351,10 @@ def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
     y = encode(digits)
     if return_X_y:
         return data, y
-    return Bunch(data=data, target=y, target_names=names, view_names=list(_VIEWS), DESCR=_description())
+    return Bunch(data=data, target=y, target_names=names, view_names=list(_VIEWS), DESCR=_multifeat_description())
 
 
-def _description() -> str:
+def _multifeat_description() -> str:
     views = "\n".join(f"- {name}: {text}" for name, text in _VIEWS.items())
     return (
         "Multiple Features (MULTIFEAT): 2000 handwritten digits, 200 of each, from Dutch utility maps.\n"

@@ -1,10 +1,9 @@
-"""`RegressionFitDisplay`: a regression over one feature with tube and gates (Gönen's PhD thesis, 2010, Figure 3.4).
+"""Fits and searches: what a regression predicts along a feature, how a fit went, and where a search measured.
 
-----
-`ConvergenceDisplay`: objective and support vectors of a fit, iteration by iteration.
-
-----
-`ResponseSurfaceDisplay`: a response-surface search over two of its factors (Gönen 2010, Figures 2.2 and 2.5)."""
+`RegressionFitDisplay` is Figure 3.4 of Gönen's PhD thesis (2010), with tube and gates; `ConvergenceDisplay` has
+objective and support vectors of a fit, iteration by iteration; `ResponseSurfaceDisplay` has a response-surface search
+over two of its factors (Figures 2.2 and 2.5).
+"""
 
 from __future__ import annotations
 
@@ -18,21 +17,25 @@ from sklearn.utils.validation import check_is_fitted
 from ..validation import Choice, check
 from .base import (
     DARK,
-    as_models,
     check_samples,
     check_support,
     chosen_target,
     colour,
     like,
-    local_values_of,
     locate,
     new_axes,
     offers,
     options,
+    ring,
+    without_frame,
 )
 
 _DASHES = ["-", "--", "-.", ":"]
 _OPEN = 0.1  # gates above count as open
+_AGAINST = {"solves": "machine solves", "seconds": "seconds", "iterations": "outer iterations"}
+_EQUAL = 1e-9
+_ACCENT = "#d1603d"
+_LEVELS = 12
 
 
 class RegressionFitDisplay:
@@ -165,7 +168,7 @@ class RegressionFitDisplay:
         -------
         RegressionFitDisplay
         """
-        models = as_models(estimators)
+        models = _models(estimators)
         if y is None:
             raise ValueError("y must be given: it is what was fitted")
         chosen = {label: chosen_target(model, y, target) for label, model in models.items()}
@@ -184,9 +187,13 @@ class RegressionFitDisplay:
             y=np.asarray(values, dtype=float),
             grid=grid,
             fits=pd.DataFrame({label: _fit(model, rows, chosen[label]) for label, model in models.items()}),
-            epsilons=_epsilons(models),
-            gates=_gates(models, rows, chosen),
-            local=_local_fits(models, rows, chosen),
+            epsilons={
+                label: float(locate(model, "epsilon")[0].epsilon)
+                for label, model in models.items()
+                if offers(model, "epsilon")
+            },
+            gates=_by_kernel("kernel_weights", models, rows, chosen),
+            local=_by_kernel("local_values", models, rows, chosen),
             support=_support(next(iter(models.values())), len(points), first) if support else None,
             names=(str(X.columns[0]) if named[0] else "x", str(y.name) if named[1] else "y"),
         )
@@ -236,8 +243,7 @@ class RegressionFitDisplay:
                 ylim=(-0.05, 1.1 * gates.max(axis=None)),
             )
             panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        for panel in axes:
-            panel.spines[["top", "right"]].set_visible(False)
+        without_frame(*axes)
         axes[0].set_ylabel(self.names[1])
         axes[-1].set_xlabel(self.names[0])
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
@@ -247,8 +253,8 @@ class RegressionFitDisplay:
         dots = {"s": 16, "color": "#8c8c8c", "edgecolor": "white", "linewidth": 0.4, "zorder": 2, "label": "samples"}
         ax.scatter(self.x, self.y, **options(dots, scatter_kw))
         if self.support is not None:
-            ring = {"s": 60, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 2.5}
-            ax.scatter(self.x[self.support], self.y[self.support], label="support vectors", **ring)
+            points = np.column_stack([self.x, self.y])[self.support]
+            ring(ax, points, {"s": 60, "label": "support vectors"}, zorder=2.5)
         self.lines_ = {}
         for place, label in enumerate(self.fits):
             fit, ink = self.fits[label].to_numpy(), colour(place)
@@ -283,39 +289,26 @@ def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.n
     return rows[locate(model, "dual_coef_")[0].dual_coef_[chosen[0]] != 0.0]
 
 
-def _of_target(frame: pd.DataFrame, chosen: tuple[int, Any] | None) -> pd.DataFrame:
-    """The columns of one target where each target has columns of its own."""
-    return frame[chosen[1]] if chosen is not None and isinstance(frame.columns, pd.MultiIndex) else frame
-
-
-def _local_fits(models: Mapping[str, Any], rows: Any, chosen: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    gated = {label: model for label, model in models.items() if offers(model, "local_values")}
-    found = {label: _of_target(local_values_of(model, rows), chosen[label]) for label, model in gated.items()}
-    return {label: frame for label, frame in found.items() if frame.shape[1] > 1}
-
-
-def _epsilons(models: Mapping[str, Any]) -> dict[str, float]:
+def _by_kernel(
+    method: str, models: Mapping[str, Any], rows: Any, chosen: Mapping[str, tuple[int, Any] | None]
+) -> dict[str, pd.DataFrame]:
+    """What a method returns for each of several kernels, by label, of the models that have it."""
     found = {}
-    for label, model in models.items():
-        if offers(model, "epsilon"):
-            found[label] = float(locate(model, "epsilon")[0].epsilon)
+    for label, target in chosen.items():
+        if offers(models[label], method):
+            model, prepare = locate(models[label], method)
+            frame = getattr(model, method)(prepare(rows))
+            if target is not None and isinstance(frame.columns, pd.MultiIndex):
+                frame = frame[target[1]]  # each target has columns of its own
+            if frame.shape[1] > 1:
+                found[label] = frame
     return found
 
 
-def _gates(models: Mapping[str, Any], rows: Any, chosen: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    weighted = {
-        label: locate(model, "kernel_weights") for label, model in models.items() if offers(model, "kernel_weights")
-    }
-    found = {
-        label: _of_target(model.kernel_weights(prepare(rows)), chosen[label])
-        for label, (model, prepare) in weighted.items()
-    }
-    return {label: frame for label, frame in found.items() if frame.shape[1] > 1}
-
-
-_AGAINST = {"solves": "machine solves", "seconds": "seconds", "iterations": "outer iterations"}
-_EQUAL = 1e-9
-_DASHES = ["-", "--", "-.", ":"]
+def _models(estimators: Any) -> dict[str, Any]:
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise ValueError("estimators must be a mapping from labels to fitted models, with at least one model")
+    return dict(estimators)
 
 
 class ConvergenceDisplay:
@@ -391,7 +384,7 @@ class ConvergenceDisplay:
         -------
         ConvergenceDisplay
         """
-        models = as_models(estimators)
+        models = _models(estimators)
         return cls(histories={label: _history(model, label) for label, model in models.items()}).plot(**plot_kw)
 
     def plot(
@@ -462,7 +455,7 @@ class ConvergenceDisplay:
         axes[-1].set_xlabel(_AGAINST[against])
         for ax in axes:
             ax.grid(alpha=0.25)
-            ax.spines[["top", "right"]].set_visible(False)
+        without_frame(*axes)
         if len(self.histories) > 1:
             axes[0].legend(fontsize=8, framealpha=0.9)
 
@@ -489,10 +482,6 @@ def _history(estimator: Any, label: str) -> pd.DataFrame:
     history["iterations"] = np.arange(1, len(history) + 1)
     history[["solves", "seconds"]] = history[["solves", "seconds"]].cumsum()
     return history
-
-
-_DARK, _ACCENT = "#1f1f1f", "#d1603d"
-_LEVELS = 12
 
 
 class ResponseSurfaceDisplay:
@@ -633,9 +622,9 @@ class ResponseSurfaceDisplay:
         options = {"levels": _LEVELS, "cmap": "Blues_r", **(contour_kw or {})}
         shades = ax.contourf(*shown, **options)
         if self.measured is not None:
-            lines = {"levels": shades.levels, "colors": _DARK, "linewidths": 0.7, "alpha": 0.7}
+            lines = {"levels": shades.levels, "colors": DARK, "linewidths": 0.7, "alpha": 0.7}
             ax.contour(self.first, self.second, self.response, **lines)
-            ax.plot([], [], color=_DARK, linewidth=0.7, alpha=0.7, label="fitted surface")
+            ax.plot([], [], color=DARK, linewidth=0.7, alpha=0.7, label="fitted surface")
         ax.figure.colorbar(shades, ax=ax, label="fitted response" if self.measured is None else "measured response")
         self._draw_points(ax)
         ax.set(xlabel=rf"$\log_{{10}}$ {self.factors[0]}", ylabel=rf"$\log_{{10}}$ {self.factors[1]}")
@@ -644,9 +633,9 @@ class ResponseSurfaceDisplay:
 
     def _draw_points(self, ax: Any) -> None:
         design, path = (frame[list(self.factors)].to_numpy() for frame in (self.design, self.path))
-        circle = {"s": 46, "edgecolor": _DARK, "linewidth": 1.1, "zorder": 3, "clip_on": False}
+        circle = {"s": 46, "edgecolor": DARK, "linewidth": 1.1, "zorder": 3, "clip_on": False}
         ax.scatter(*design[1:].T, facecolor="white", label="design", **circle)
-        ax.scatter(*design[:1].T, facecolor=_DARK, label="centre", **circle)
+        ax.scatter(*design[:1].T, facecolor=DARK, label="centre", **circle)
         if len(path):
             line = {"color": _ACCENT, "linewidth": 1.2, "marker": "o", "markersize": 5, "zorder": 4, "clip_on": False}
             ax.plot(*path.T, label="path", **line)

@@ -1,13 +1,9 @@
-"""`ProjectionDisplay`: the low-dimensional spaces of a `Projected` model.
+"""Learned projections: the low-dimensional spaces of a `Projected` model, and its projections of images.
 
-See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). One panel is the
-projected gating space T' x^G, divided into the regions of the kernels. Further panels show the projection space of each
-region with its samples, the separating hyperplane and the margins. Alternatively the gated projections of two regions
-are drawn against each other, as in the thesis.
-
-
-----
-The spaces in which a model with learned projections can be drawn, with the model's values on a grid of their points.
+See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). `ProjectionDisplay` draws
+the projected gating space, divided into the regions of the kernels, and the projection space of each region with its
+samples, the separating hyperplane and the margins; or the gated projections of two regions against each other, as in
+the thesis. `ProjectionImagesDisplay` draws projections of images as images (Figure 5.18).
 
 ==============================  =================================================================
 SLDR                            here
@@ -16,10 +12,7 @@ projected gating space T' x^G   `gating_space`, with gates on the grid
 projection space of region m    `region_spaces`, with f(z) = sum_i c_i eta_m(x_i) k_m(z_i, z) + b
 thesis Figures 4.3(b), 5.14     `joint_space`, eta_m(x) W_m' x of two regions, with f
 ==============================  =================================================================
-
-
-----
-`ProjectionImagesDisplay`: projections and gates of a model of images, drawn as images (Gönen 2010, Figure 5.18)."""
+"""
 
 from __future__ import annotations
 
@@ -41,12 +34,19 @@ from .base import (
     check_support,
     colour,
     differences,
+    grid_around,
     is_quantity,
     legend_below,
+    legend_entry,
     locate_projected,
     marker,
     new_axes,
     options,
+    panel_grid,
+    quantity_colours,
+    ring,
+    ring_entry,
+    without_frame,
 )
 
 _KINDS = Choice("spaces", "joint")
@@ -241,11 +241,12 @@ class ProjectionDisplay:
         """
         panels = [*([] if self.gating is None else [self.gating]), *self.spaces]
         axes = self._axes(ax, panels)
-        colours, drawn = self._scale(cmap), set()
+        colours, drawn = quantity_colours(cmap, self.y) if self.quantity else None, set()
         for panel, space in zip(axes, panels, strict=True):
             positions = self._positions(space)
             self._draw_samples(panel, space, positions, colours, scatter_kw)
-            self._ring(panel, space, positions, support_kw)
+            if self.support is not None:
+                ring(panel, positions[np.isin(space.rows, self.support)], support_kw, zorder=3)
             for label, level in self._levels(space):
                 style = _STYLES[label] | {"color": DARK, "zorder": 2.5}
                 style = options(style, boundary_kw if space is self.gating else decision_kw)
@@ -263,23 +264,9 @@ class ProjectionDisplay:
         return self
 
     def _axes(self, given: Any, panels: list[DrawnSpace]) -> list[Any]:
-        columns = min(3, len(panels))
-        rows = -(-len(panels) // columns)
         height = 2.2 if all(space.points.shape[1] == 1 for space in panels) else 3.0
-        if len(panels) == 1:
-            height += 1.6
-        size = (3.4 * columns + (2.2 if columns == 1 else 0.0), height * rows + 0.5)
-        return new_axes(len(panels), given, nrows=rows, ncols=columns, figsize=size)
-
-    def _scale(self, cmap: str) -> Any:
-        """Colours of a quantity, common to all panels; None for classes."""
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        if not self.quantity:
-            return None
-        values = self.y.astype(float)
-        return ScalarMappable(Normalize(values.min(), values.max()), cmap)
+        wider, higher = (2.2, 1.6) if len(panels) == 1 else (0.0, 0.0)
+        return new_axes(len(panels), given, **panel_grid(len(panels), 3, 3.4, height + higher, right=wider, below=0.5))
 
     def _is_curve(self, space: DrawnSpace) -> bool:
         """Whether the vertical axis is a regression target."""
@@ -321,11 +308,6 @@ class ProjectionDisplay:
             shade = None if colours is None else colours.to_rgba(self.y[space.rows][here].astype(float))
             style["facecolor"] = ink["color"] if shade is None else shade
             ax.scatter(*positions[here].T, **options(style, given))
-
-    def _ring(self, ax: Any, space: DrawnSpace, positions: np.ndarray, given: Any) -> None:
-        if self.support is not None:
-            ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
-            ax.scatter(*positions[np.isin(space.rows, self.support)].T, **options(ring, given))
 
     def _levels(self, space: DrawnSpace) -> Iterator[tuple[str, float | None]]:
         """The lines of a space: their names, and the value that is there (None: where the largest value changes)."""
@@ -392,23 +374,20 @@ class ProjectionDisplay:
             ax.set_xlim(space.grid[0][0], space.grid[0][-1])
         if len(space.grid) == 2:
             ax.set_ylim(space.grid[1][0], space.grid[1][-1])
-        ax.spines[["top", "right"]].set_visible(False)
+        without_frame(ax)
 
     def _handles(self, drawn: set[str]) -> list[Any]:
         """Artists that stand for colours, markers and lines, with their names."""
-        from matplotlib.lines import Line2D
-
         handles = []
         for _, ink, label in self._groups():
             if label:
                 shade = ink if not self.quantity else ink | {"color": "#8c8c8c"}
-                handles.append(Line2D([], [], linestyle="none", markersize=5, label=label, **shade))
+                handles.append(legend_entry(label, linestyle="none", markersize=5, **shade))
         if self.support is not None:
-            ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
-            handles.append(Line2D([], [], markersize=8, label="support vector", **ring))
+            handles.append(ring_entry())
         for label, style in _STYLES.items():
             if label in drawn:
-                handles.append(Line2D([], [], color=DARK, label=label, **style))
+                handles.append(legend_entry(label, color=DARK, **style))
         return handles
 
 
@@ -434,30 +413,14 @@ _MARGIN = 0.08  # of the range of the samples, on both sides
 
 @dataclass(frozen=True)
 class DrawnSpace:
-    """Samples along a line or in a plane, and values of the model there.
+    """Samples along a line or in a plane, and values of the model there."""
 
-    Attributes
-    ----------
-    title : str
-        What the space is; for that of a region, the name of its kernel.
-    rows : ndarray of int, shape (n_rows,)
-        Which of the given samples lie here.
-    points : ndarray of shape (n_rows, 1) or (n_rows, 2)
-        Where they lie.
-    names : tuple of str
-        Names of the one or two axes.
-    grid : tuple of ndarray
-        Coordinates of the grid along each axis; empty where no values are known.
-    values : ndarray or None
-        Gates or decision values on the grid, of shape (len(grid[1]), len(grid[0]), ...) or (len(grid[0]), ...).
-    """
-
-    title: str
-    rows: np.ndarray
-    points: np.ndarray
-    names: tuple[str, ...]
-    grid: tuple[np.ndarray, ...] = ()
-    values: Any = None
+    title: str  # what the space is; for that of a region, the name of its kernel
+    rows: np.ndarray  # which of the given samples lie here
+    points: np.ndarray  # where they lie, of shape (n_rows, 1) or (n_rows, 2)
+    names: tuple[str, ...]  # of the axes
+    grid: tuple[np.ndarray, ...] = ()  # coordinates along each axis; empty where no values are known
+    values: Any = None  # gates or decision values, of shape (len(grid[1]), len(grid[0]), ...) or (len(grid[0]), ...)
 
 
 def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
@@ -485,7 +448,7 @@ def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> l
         chosen = (values[:, m] > 0.0) & (shared | (values.argmax(axis=1) == m))
         rows = np.flatnonzero(chosen)
         if len(rows):
-            decide = None if shared and len(names) > 1 else _decision(model, name)
+            decide = None if shared and len(names) > 1 else partial(_decision_in, model, name)
             spaces.append(_space(name, rows, points.to_numpy()[rows], "component", decide, resolution))
     return spaces
 
@@ -509,6 +472,10 @@ def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution
     of = {column: name if len(names) == 1 else column for name, names in by_kernel.items() for column in names}
     names = tuple(f"gated projection of {of[column]}" for column in chosen)
     return DrawnSpace("gated projections", space.rows, space.points, names, space.grid, space.values)
+
+
+def _decision_in(model: Any, name: str, points: np.ndarray) -> np.ndarray:
+    return decision_at(model, {name: points})
 
 
 def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.ndarray:
@@ -549,10 +516,6 @@ def label_places(space: DrawnSpace, positions: np.ndarray, strongest: np.ndarray
         yield m, np.array([space.grid[0][column], space.grid[1][row]])
 
 
-def _decision(model: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda points: decision_at(model, {name: points})
-
-
 def _space(
     title: str, rows: np.ndarray, points: np.ndarray, axis: str, evaluate: Callable | None, resolution: int
 ) -> DrawnSpace:
@@ -564,10 +527,8 @@ def _space(
     names = tuple(f"{axis} {k + 1}" for k in range(n_components))
     if evaluate is None:
         return DrawnSpace(title, rows, points, names)
-    low, high = points.min(axis=0), points.max(axis=0)
-    margin = _MARGIN * np.where(high > low, high - low, 1.0)
     count = resolution if n_components == 2 else 10 * resolution
-    grid = tuple(np.linspace(a, b, count) for a, b in zip(low - margin, high + margin, strict=True))
+    grid = grid_around(points, _MARGIN, count)
     places = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, n_components)
     values = evaluate(places)
     shape = (count,) if n_components == 1 else (count, count)
@@ -663,9 +624,7 @@ class ProjectionImagesDisplay:
         -------
         self
         """
-        columns = min(4, len(self.images))
-        rows = -(-len(self.images) // columns)
-        axes = new_axes(len(self.images), ax, nrows=rows, ncols=columns, figsize=(2.2 * columns, 2.4 * rows))
+        axes = new_axes(len(self.images), ax, **panel_grid(len(self.images), 4, 2.2, 2.4))
         for panel, (title, image) in zip(axes, self.images.items(), strict=True):
             largest = max(np.abs(image).max(), np.finfo(float).tiny)
             panel.imshow(image, **options({"cmap": "gray", "vmin": -largest, "vmax": largest}, image_kw))

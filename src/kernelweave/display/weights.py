@@ -1,11 +1,8 @@
-"""`KernelWeightsDisplay`: how much each kernel counts, with its spread over folds or samples.
+"""Kernel weights as bars or a heat map (`KernelWeightsDisplay`), and over the samples (`GatingDisplay`).
 
-----
-`GatingDisplay`: which kernel has the largest weight where, as in Figure 3.2 of Gönen's PhD thesis (2010).
-
-A gating model gives each sample a weight eta_m(x) for each kernel. With two features the whole plane can be drawn: its
-regions, and the lines between them, where the two largest gates are equal. With more, samples are drawn in an
-embedding.
+A gating model gives each sample a weight eta_m(x) for each kernel. With two features the whole plane can be drawn, as
+in Figure 3.2 of Gönen's PhD thesis (2010): its regions, and the lines between them, where the two largest gates are
+equal. With more, samples are drawn in an embedding.
 """
 
 from __future__ import annotations
@@ -27,19 +24,26 @@ from .base import (
     check_support,
     colour,
     differences,
+    grid_around,
     is_quantity,
     legend_below,
     legend_beside,
+    legend_entry,
     like,
     locate,
     marker,
     new_axes,
     options,
+    panel_grid,
+    ring,
+    ring_entry,
     weights_of,
+    without_frame,
 )
 
-_KINDS = Choice("auto", "bar", "heatmap")
 _NO_SPREAD = 1e-9  # what rounding leaves of equal weights
+_GATING_KINDS = Choice("auto", "regions", "strongest", "panels")
+_FILLS = ["white", "#4d4d4d", "#a6a6a6"]
 _MOST_BARS = 4  # groups that are still legible side by side
 
 
@@ -191,7 +195,7 @@ class KernelWeightsDisplay:
         -------
         self
         """
-        check(None, "kind", kind, _KINDS)
+        check(None, "kind", kind, Choice("auto", "bar", "heatmap"))
         mean, spread = self.mean, self.spread
         if largest is not None:
             order = mean.mean().sort_values(ascending=False, kind="stable").index[:largest]
@@ -221,7 +225,7 @@ class KernelWeightsDisplay:
                 ax.errorbar(places, mean.iloc[group], yerr=spread.iloc[group], **error)
         ax.axhline(0.0, color=DARK, linewidth=0.8)
         ax.set_ylabel("kernel weight")
-        ax.spines[["top", "right"]].set_visible(False)
+        without_frame(ax)
         if len(mean) > 1:
             legend_beside(ax, len(mean), handles=self.bars_)
 
@@ -254,12 +258,10 @@ def _labelled_weights(estimator: Any, X: Any, label: Any) -> pd.DataFrame:
     if X is None:
         weights = locate(estimator, "kernel_weights_")[0].kernel_weights_
         if isinstance(weights, pd.Series):
-            weights = weights.to_frame().T.set_axis([label], axis=0)
-        elif isinstance(weights, pd.DataFrame):
-            weights = weights.set_axis([_joined(label, output) for output in weights.index], axis=0)
-        else:
+            return weights.to_frame().T.set_axis([label], axis=0)
+        if not isinstance(weights, pd.DataFrame):
             raise ValueError("kernel_weights_ must be a Series or DataFrame, labelled by kernel name")
-        return weights
+        return weights.set_axis([_joined(label, output) for output in weights.index], axis=0)
     model, prepare = locate(estimator, "kernel_weights")
     weights = model.kernel_weights(prepare(X))
     if isinstance(weights.columns, pd.MultiIndex):
@@ -270,10 +272,6 @@ def _labelled_weights(estimator: Any, X: Any, label: Any) -> pd.DataFrame:
 
 def _joined(label: Any, output: Any) -> Any:
     return f"{label}, {output}" if label else output
-
-
-_KINDS = Choice("auto", "regions", "strongest", "panels")
-_FILLS = ["white", "#4d4d4d", "#a6a6a6"]
 
 
 class GatingDisplay:
@@ -449,7 +447,7 @@ class GatingDisplay:
         -------
         self
         """
-        check(None, "kind", kind, _KINDS)
+        check(None, "kind", kind, _GATING_KINDS)
         if kind == "auto":
             kind = "strongest" if self.grid_gates is None else "regions"
         if kind == "regions" and self.grid_gates is None:
@@ -462,8 +460,7 @@ class GatingDisplay:
                 self._draw_lines(panel, self.grid_gates, boundary_kw, decision_kw)
             self._draw_samples(panel, kind, place, scatter_kw)
             if self.support is not None:
-                ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 4}
-                panel.scatter(*self.points[self.support].T, **options(ring, support_kw))
+                ring(panel, self.points[self.support], support_kw, zorder=4)
             panel.set(xlabel=self.names[0], ylabel=self.names[1])
         if kind == "panels":
             for panel in axes:
@@ -478,11 +475,8 @@ class GatingDisplay:
     def _axes(self, given: Any, kind: str) -> list[Any]:
         if kind != "panels":
             return new_axes(1, given, figsize=(5.6, 5.2))
-        n_kernels = self.gates.shape[1]
-        columns = min(3, n_kernels)
-        rows = -(-n_kernels // columns)
-        shape = {"nrows": rows, "ncols": columns, "figsize": (2.5 * columns + 1.0, 2.3 * rows + 0.7)}
-        return new_axes(n_kernels, given, sharex=True, sharey=True, **shape)
+        shape = panel_grid(self.gates.shape[1], 3, 2.5, 2.3, right=1.0, below=0.7)
+        return new_axes(self.gates.shape[1], given, sharex=True, sharey=True, **shape)
 
     def _tint(self, ax: Any, gates: np.ndarray) -> None:
         """The colour of the strongest kernel, as opaque as its lead over an even share is large."""
@@ -502,15 +496,13 @@ class GatingDisplay:
         ax.imshow(image, origin="lower", extent=extent, aspect="auto", interpolation="bilinear", zorder=0)
 
     def _draw_lines(self, ax: Any, gates: np.ndarray, boundary_kw: Any, decision_kw: Any) -> None:
-        line = options({"colors": DARK, "linestyles": "-.", "linewidths": 1.3, "zorder": 1.5}, boundary_kw)
-        for difference in differences(gates):
-            ax.contour(self.first, self.second, difference, levels=[0.0], **line)
-        if self.decision is None:
-            return
-        if self.decision.ndim == 3:
-            line = options({"colors": DARK, "linewidths": 1.8, "zorder": 2}, decision_kw)
-            for difference in differences(self.decision):
+        equal = [(gates, options({"colors": DARK, "linestyles": "-.", "linewidths": 1.3, "zorder": 1.5}, boundary_kw))]
+        if self.decision is not None and self.decision.ndim == 3:
+            equal.append((self.decision, options({"colors": DARK, "linewidths": 1.8, "zorder": 2}, decision_kw)))
+        for values, line in equal:
+            for difference in differences(values):
                 ax.contour(self.first, self.second, difference, levels=[0.0], **line)
+        if self.decision is None or self.decision.ndim == 3:
             return
         styles = {-1.0: ("--", 0.9), 0.0: ("-", 1.8), 1.0: ("--", 0.9)}
         low, high = self.decision.min(), self.decision.max()
@@ -549,7 +541,6 @@ class GatingDisplay:
 
     def _handles(self, kind: str) -> list[Any]:
         """Artists that stand for colours, markers and lines, with their names."""
-        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         handles: list[Any] = []
@@ -560,17 +551,16 @@ class GatingDisplay:
         for place, name in enumerate(self._class_names()):
             fill = _FILLS[place % len(_FILLS)] if kind == "regions" else "white"
             style = {"marker": marker(place), "markerfacecolor": fill, "markeredgecolor": DARK, "linestyle": "none"}
-            handles.append(Line2D([], [], markersize=5, label=f"class {name}", **style))
+            handles.append(legend_entry(f"class {name}", markersize=5, **style))
         if self.support is not None:
-            style = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
-            handles.append(Line2D([], [], markersize=8, label="support vector", **style))
+            handles.append(ring_entry())
         if kind == "regions":
             if self.regions is not None and len(np.unique(self.regions)) > 1:
-                handles.append(Line2D([], [], color=DARK, linestyle="-.", linewidth=1.3, label="equal gates"))
+                handles.append(legend_entry("equal gates", color=DARK, linestyle="-.", linewidth=1.3))
             if self.decision is not None:
-                handles.append(Line2D([], [], color=DARK, linewidth=1.8, label="decision boundary"))
+                handles.append(legend_entry("decision boundary", color=DARK, linewidth=1.8))
             if self.margins:
-                handles.append(Line2D([], [], color=DARK, linestyle="--", linewidth=0.9, label="margins"))
+                handles.append(legend_entry("margins", color=DARK, linestyle="--", linewidth=0.9))
         return handles
 
 
@@ -585,7 +575,7 @@ def _colours(kernels: Any, given: Mapping[str, Any] | None) -> list[Any]:
 
 def _kind(kind: str, n_columns: int, embedded: bool) -> str:
     """What to draw of X."""
-    check(None, "kind", kind, _KINDS)
+    check(None, "kind", kind, _GATING_KINDS)
     if kind == "auto":
         return "regions" if n_columns == 2 and not embedded else "strongest"
     if kind == "regions" and (n_columns != 2 or embedded):
@@ -599,9 +589,7 @@ def _kind(kind: str, n_columns: int, embedded: bool) -> str:
 def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, Any]:
     """Gates and decision values on a grid that covers the samples."""
     points, _ = check_samples(X, None)
-    low, high = points.min(axis=0), points.max(axis=0)
-    margin = 0.06 * np.where(high > low, high - low, 1.0)
-    first, second = (np.linspace(a, b, resolution) for a, b in zip(low - margin, high + margin, strict=True))
+    first, second = grid_around(points, 0.06, resolution)
     grid = like(X, np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
     gates = weights_of(estimator, grid, output).to_numpy()
     found: dict[str, Any] = {"points": points, "first": first, "second": second}
