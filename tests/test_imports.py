@@ -244,7 +244,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
 
 def test_every_public_name_is_there_at_its_first_use(loaded_after):
     loaded = loaded_after["fit"]
-    assert {"kernelweave.display.gating", "kernelweave.persistence.files"} <= loaded
+    assert {"kernelweave.display.weights", "kernelweave.persistence.files"} <= loaded
     assert not loaded & {"matplotlib", "polars"}  # imported only to draw, and where X is a table of polars
     assert set(kernelweave.__all__) <= set(dir(kernelweave))
     assert kernelweave.MKLClassifier.__module__ == "kernelweave.estimators.classifier"

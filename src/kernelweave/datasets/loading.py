@@ -1,14 +1,10 @@
-"""`load_dataset` and `list_datasets`: the papers' data sets from a data home.
+"""Loaders: MULTIFEAT, which is embedded, and the papers' other data sets from a data home.
 
 A data home is a folder with one ``NAME.npz`` per data set: an array for each view (``X`` where there is one view) and
 ``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix, sets of sparse views the same for
 each view (``VIEW_data``, ...). Files are read without pickle and checked.
 
-
-----
-MULTIFEAT: 2000 handwritten digits in six feature representations, embedded in the package.
-
-The file ``data/multifeat.npz`` is the Multiple Features data set of the UCI Machine Learning Repository (R. Duin,
+``data/multifeat.npz`` is the Multiple Features data set of the UCI Machine Learning Repository (R. Duin,
 doi:10.24432/C5HC70), licensed CC BY 4.0; see ``data/LICENSE.md``.
 """
 
@@ -296,11 +292,6 @@ _VIEWS = {
     "pix": "240 pixel averages in 2 x 3 windows",
     "zer": "47 Zernike moments",
 }
-_TARGETS = {
-    None: (lambda digit: digit, [str(digit) for digit in range(10)]),
-    "small-vs-large": (lambda digit: (digit >= 5).astype(int), ["small (0-4)", "large (5-9)"]),
-    "even-vs-odd": (lambda digit: digit % 2, ["even", "odd"]),
-}
 
 
 def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
@@ -342,13 +333,13 @@ def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
     >>> X.shape, X.columns[0]
     ((2000, 649), 'fac__0')
     """
-    check(None, "target", target, Choice(*_TARGETS))
+    spec = CATALOGUE["multifeat"]
+    check(None, "target", target, Choice(None, *spec.variants))
     with files(__package__).joinpath("data/multifeat.npz").open("rb") as file:
         arrays = np.load(file, allow_pickle=False)
         data = stack_views({view: arrays[view].astype(float) for view in _VIEWS})
         digits = arrays["y"].astype(int)
-    encode, names = _TARGETS[target]
-    y = encode(digits)
+    y, _, names = _encode("multifeat", spec, digits, None if target is None else spec.variants[target])
     if return_X_y:
         return data, y
     return Bunch(data=data, target=y, target_names=names, view_names=list(_VIEWS), DESCR=_multifeat_description())

@@ -15,14 +15,10 @@ protocol                  what it is                                            
 `NestedFolds`             k folds, repeated; methods validate inside the training samples             -
 ========================  ==========================================================================  =================
 
-
-----
-`NestedFolds`: cross-validation for methods that choose their own settings on the training samples.
-
-Samples are dealt to folds like cards. Without groups, the samples of each class are shuffled and dealt one after the
-other, the next class going on where the last one stopped, so that the folds differ by at most one sample, in all and
-in each class. With groups, whole groups are dealt, the largest first, each to the fold where it keeps the shares of
-the classes most even.
+`NestedFolds` deals samples to folds like cards. Without groups, the samples of each class are shuffled and dealt one
+after the other, the next class going on where the last one stopped, so that the folds differ by at most one sample, in
+all and in each class. With groups, whole groups are dealt, the largest first, each to the fold where it keeps the
+shares of the classes most even.
 """
 
 from __future__ import annotations
@@ -37,6 +33,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ..validation import Whole, check
 from .statistics import TEST_NAME, TestResult, corrected_t_test, paired_f_test_5x2cv, paired_t_test
+
+_KEPT = 5  # samples of each class that a limited training part has first
 
 
 @dataclass(frozen=True)
@@ -362,57 +360,6 @@ class RepeatedDraws(Protocol):
         return folds
 
 
-def _times(n_repeats: int) -> str:
-    return "" if n_repeats == 1 else f"{n_repeats} times "
-
-
-def _tested(protocol: Any) -> str:
-    """What `_rest_and_test` takes for testing, in words."""
-    share = "third" if math.isclose(protocol.test_size, 1 / 3) else f"{protocol.test_size:.0%}"
-    return "the published test samples" if protocol.supplied else f"a random {share} of the samples for testing"
-
-
-def _spread_order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """A random order of the samples in which each stratum is spread evenly, so that every stretch has its shares."""
-    place = np.empty(len(strata))
-    for stratum in np.unique(strata):
-        members = rng.permutation(np.flatnonzero(strata == stratum))
-        place[members] = (np.arange(len(members)) + rng.uniform()) / len(members)
-    return np.argsort(place, kind="stable")
-
-
-def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The samples to cross-validate on and those to test on: the published parts, or a random share."""
-    if protocol.supplied:
-        return _supplied(is_train, len(y))
-    return _hold_out(y, stratify, protocol.test_size, protocol.random_state)
-
-
-def _hold_out(y: np.ndarray, stratify: bool, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions that stay and that test, each sorted."""
-    rest, test = train_test_split(
-        np.arange(len(y)), test_size=test_size, stratify=y if stratify else None, random_state=int(seed)
-    )
-    return np.sort(rest), np.sort(test)
-
-
-def _supplied(is_train: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    if is_train is None or np.shape(is_train) != (n_samples,):
-        raise ValueError(f"a supplied split needs is_train, one boolean for each of {n_samples} samples")
-    mask = np.asarray(is_train, dtype=bool)
-    return np.flatnonzero(mask), np.flatnonzero(~mask)
-
-
-def _k_fold(
-    n_folds: int, y: np.ndarray, stratify: bool, rng: np.random.RandomState
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    splitter = StratifiedKFold if stratify else KFold
-    return list(splitter(n_folds, shuffle=True, random_state=rng).split(np.zeros((len(y), 1)), y))
-
-
-_KEPT = 5  # samples of each class that a limited training part has first
-
-
 @dataclass(frozen=True)
 class NestedFolds(Protocol):
     """k-fold cross-validation, repeated, in which each fold's training samples also choose the settings.
@@ -488,12 +435,55 @@ class NestedFolds(Protocol):
     def _limited(self, train: np.ndarray, strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         if self.max_train is None or len(train) <= self.max_train:
             return train
-        place = np.empty(len(train))
-        for stratum in np.unique(strata[train]):
-            ordered = rng.permutation(np.flatnonzero(strata[train] == stratum))
-            place[ordered] = (np.arange(len(ordered)) + rng.uniform()) / len(ordered)
-            place[ordered[:_KEPT]] = 0.0
-        return np.sort(train[np.argsort(place, kind="stable")[: self.max_train]])
+        return np.sort(train[_spread_order(strata[train], rng, first=_KEPT)[: self.max_train]])
+
+
+def _times(n_repeats: int) -> str:
+    return "" if n_repeats == 1 else f"{n_repeats} times "
+
+
+def _tested(protocol: Any) -> str:
+    """What `_rest_and_test` takes for testing, in words."""
+    share = "third" if math.isclose(protocol.test_size, 1 / 3) else f"{protocol.test_size:.0%}"
+    return "the published test samples" if protocol.supplied else f"a random {share} of the samples for testing"
+
+
+def _spread_order(strata: np.ndarray, rng: np.random.RandomState, first: int = 0) -> np.ndarray:
+    """A random order of the samples in which each stratum is spread evenly, so that every stretch has its shares.
+
+    The first few samples of each stratum come before all others.
+    """
+    place = np.empty(len(strata))
+    for stratum in np.unique(strata):
+        members = rng.permutation(np.flatnonzero(strata == stratum))
+        place[members] = (np.arange(len(members)) + rng.uniform()) / len(members)
+        place[members[:first]] = 0.0
+    return np.argsort(place, kind="stable")
+
+
+def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The samples to cross-validate on and those to test on: the published parts, or a random share."""
+    if not protocol.supplied:
+        return _hold_out(y, stratify, protocol.test_size, protocol.random_state)
+    if is_train is None or np.shape(is_train) != y.shape[:1]:
+        raise ValueError(f"a supplied split needs is_train, one boolean for each of {len(y)} samples")
+    mask = np.asarray(is_train, dtype=bool)
+    return np.flatnonzero(mask), np.flatnonzero(~mask)
+
+
+def _hold_out(y: np.ndarray, stratify: bool, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions that stay and that test, each sorted."""
+    rest, test = train_test_split(
+        np.arange(len(y)), test_size=test_size, stratify=y if stratify else None, random_state=int(seed)
+    )
+    return np.sort(rest), np.sort(test)
+
+
+def _k_fold(
+    n_folds: int, y: np.ndarray, stratify: bool, rng: np.random.RandomState
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    splitter = StratifiedKFold if stratify else KFold
+    return list(splitter(n_folds, shuffle=True, random_state=rng).split(np.zeros((len(y), 1)), y))
 
 
 def _dealt(strata: np.ndarray, n_folds: int, rng: np.random.RandomState) -> np.ndarray:

@@ -1,53 +1,31 @@
-"""Response surfaces: a low-order polynomial fitted to measured responses, its design and its minimum in a box.
+"""Response surfaces over positive parameters: their design and minimum, and the search `ResponseSurfaceSearchCV`.
 
-Thesis section 2.7.1, after Myers and Montgomery, "Response Surface Methodology" (2002). All coordinates are decimal
-logarithms of the factors.
+A surface is a low-order polynomial fitted to measured responses (thesis section 2.7.1, after Myers and Montgomery,
+"Response Surface Methodology", 2002), in decimal logarithms of the factors. `minimize_response` fits one, measures at
+its minimum, adds the point and fits again (thesis Figure 2.3). The figure is safeguarded: the surface is minimised
+inside a box, for any curvature; no point is measured twice; a surface is flat in directions that its points do not
+determine. Line 20 must read ``10^ld(t)``.
 
-====================  ==========================================================
+====================  ==============================================================================
 thesis                here
-====================  ==========================================================
+====================  ==============================================================================
 beta_0                `ResponseSurface.intercept`
 beta_m                `ResponseSurface.linear`
 beta_mh               `ResponseSurface.quadratic`, symmetric: beta_mh / 2 off the diagonal
 LD, columns           points, rows: `koshal_design`
-Delta                 delta
-====================  ==========================================================
-
-
-----
-`minimize_response`: fit a response surface, measure at its minimum, add the point, fit again (thesis Figure 2.3).
-
-====================  ============================================================
-Figure 2.3            here
-====================  ============================================================
-lines 1-11            `koshal_design`
-lines 12-16           ``measure(design)``, all points at once
-lines 17-27           the loop of `minimize_response`
+Figure 2.3, 1-11      `koshal_design`
+Figure 2.3, 12-16     ``measure(design)``, all points at once
+Figure 2.3, 17-27     the loop of `minimize_response`
 ResponseSurface       `fit_surface` and `ResponseSurface.minimum`, in a box
-epsilon               tol
-====================  ============================================================
-
-The figure is safeguarded: the surface is minimised inside a box, for any curvature; no point is measured twice;
-a surface is flat in directions that its points do not determine. Line 20 must read ``10^ld(t)``.
-
-
-----
-`Factors`: the positive parameters of a response-surface search, their centre and box, on the log10 scale.
-
-----
-`ResponseSurfaceSearchCV`: choose positive parameters by response surfaces on the cross-validated error.
-
-In Gönen's PhD thesis (2010, section 2.7) and in Gönen and Alpaydın (2011) regularised MKL searches the costs d_m of the
-kernels this way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of
-one kernel can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
-
-====================  ====================================================================
-thesis                here
-====================  ====================================================================
 d_2, ..., d_P         factors
 Delta                 delta, 0.3 in section 5.2.2: levels of 1/2 and 2
+epsilon               tol
 ve(t)                 response: 1 - accuracy, or the negated score of another scoring
-====================  ====================================================================
+====================  ==============================================================================
+
+In the thesis (section 2.7) and in Gönen and Alpaydın (2011) regularised MKL searches the costs d_m of the kernels this
+way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of one kernel
+can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
 """
 
 from __future__ import annotations
@@ -274,26 +252,13 @@ _DECIMALS = 6  # of the logarithms; points that agree so far are the same point
 
 @dataclass(frozen=True)
 class ResponseTrace:
-    """What a search has measured.
+    """What a search has measured."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_points, n_factors)
-        In the order of measurement: the design, then the path.
-    responses : ndarray of shape (n_points,)
-    predicted : ndarray of shape (n_steps,)
-        What the surface of its time predicted for each point of the path.
-    surface : ResponseSurface
-        The last one fitted.
-    converged : bool
-        Whether the point stopped moving.
-    """
-
-    points: np.ndarray
+    points: np.ndarray  # in the order of measurement: the design, then the path
     responses: np.ndarray
-    predicted: np.ndarray
-    surface: ResponseSurface
-    converged: bool
+    predicted: np.ndarray  # for each point of the path, by the surface of its time
+    surface: ResponseSurface  # the last one fitted
+    converged: bool  # whether the point stopped moving
 
 
 def minimize_response(
@@ -313,20 +278,12 @@ def minimize_response(
     that was measured before. Order 1 walks from the best point against the gradient of a plane through the nearest
     points, by `delta`, and halves the step where it finds nothing better, until the step is no more than `tol`.
 
-    Parameters
-    ----------
-    measure : callable
-        Responses of several points, of shape (n_points, n_factors) to (n_points,); NaN where a measurement fails. Where
-        the whole design fails there is no surface, and the search ends.
-    centre, low, high : ndarray of shape (n_factors,)
-        Where the design stands, and the box.
-    delta, order, tol, max_iter
-        As in `ResponseSurfaceSearchCV`.
+    `measure` takes points of shape (n_points, n_factors) and gives their responses, NaN where a measurement fails.
+    Where the whole design, which stands around `centre`, fails there is no surface, and the search ends.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.model_selection.response_surfaces import minimize_response
     >>> def response(points):
     ...     return (points[:, 0] - 0.5) ** 2 + (points[:, 1] + 0.2) ** 2
     >>> trace = minimize_response(response, np.zeros(2), low=-np.ones(2), high=np.ones(2))
@@ -407,20 +364,11 @@ def _unique(points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Factors:
-    """Named factors with their centre and box.
-
-    Attributes
-    ----------
-    names : list of str
-    centre_values : ndarray
-        The centre, on the original scale.
-    centre, low, high : ndarray
-        Decimal logarithms.
-    """
+    """The positive parameters of a search, with their centre and box."""
 
     names: list[str]
-    centre_values: np.ndarray
-    centre: np.ndarray
+    centre_values: np.ndarray  # on the original scale
+    centre: np.ndarray  # decimal logarithms, as the box
     low: np.ndarray
     high: np.ndarray
 
@@ -434,14 +382,8 @@ class Factors:
 def check_factors(estimator: Any, factors: Any, bounds: Any) -> Factors:
     """Factors from what the user gives, or one error that names the factor at fault.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its values are the centre.
-    factors : list of names, or mapping from name to (low, high) or (low, centre, high)
-        On the original scale.
-    bounds : (low, high)
-        Box of the factors that are given by name only, as multiples of their centre.
+    The values of the estimator are the centre, and `bounds` the box, as multiples of the centre, of factors that are
+    given by name only.
     """
     if isinstance(factors, str) or not isinstance(factors, Mapping | list | tuple) or len(factors) == 0:
         raise ValueError(

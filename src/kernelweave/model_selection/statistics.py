@@ -1,6 +1,7 @@
 """Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
-They compare results of folds, as the papers' tables do; `paired_losses` compares losses of samples.
+They compare results of folds, as the papers' tables do; `paired_loss_test` compares what two methods lose on held-out
+samples.
 
 =============  ===========================================================================
 thesis         here
@@ -14,12 +15,9 @@ z ~ Z          `wilcoxon_signed_rank`
 W-T-L          `win_tie_loss`
 =============  ===========================================================================
 
-
-----
-`paired_loss_test`: whether two methods predict equally well, from what they lose on held-out samples.
-
-The null hypothesis is an equal expected score over training sets. With d_i the difference of the two losses of a tested
-sample, averaged over the repeats of a cross-validation (and summed over the samples of a group, which count as one):
+The null hypothesis of `paired_loss_test` is an equal expected score over training sets. With d_i the difference of the
+two losses of a tested sample, averaged over the repeats of a cross-validation (and summed over the samples of a group,
+which count as one):
 
     SE^2 = (1 / n + 1 / n_train) Var(d),    t = mean(d) / SE,    n - 1 degrees of freedom.
 
@@ -30,9 +28,6 @@ wrong. Without it a few differences with the same sign would have hardly any var
 
 A score that is no mean over samples, such as the area under the ROC curve, has a bootstrap standard error over samples
 (or groups) in the place of ``Var(d) / n``: `paired_score_test`.
-
-``python -m benchmarks.paired_test`` measures how often the test rejects where nothing differs, and where there is a
-difference.
 """
 
 from __future__ import annotations
@@ -382,12 +377,8 @@ def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = N
 def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """Statistics and p-values of many tests at once.
 
-    Parameters
-    ----------
-    difference : ndarray of shape (..., n_units)
-        Of the losses of each sample, or sums of them over groups.
-    factor : float
-        ``1 + n / n_train``.
+    `difference` is that of the losses of each sample (or sums of them over groups), in the last axis, and `factor` is
+    ``1 + n / n_train``.
     """
     n_units = difference.shape[-1]
     squares = np.square(difference).sum(axis=-1)
@@ -401,15 +392,8 @@ def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, 
 def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_units: int, n_train: float) -> TestResult:
     """The same test of two scores that are no means over samples, by a bootstrap.
 
-    Parameters
-    ----------
-    difference : float
-        Of the two scores.
-    resampled : array of shape (n_resamples,)
-        The same difference where samples, or groups of them, were drawn with replacement; NaN where it is not defined.
-    n_samples, n_units : int
-        How many samples were tested, and how many independent ones these are: the samples, or groups of them.
-    n_train : float
+    `resampled` are differences of the scores where samples, or groups of them, were drawn with replacement, NaN where
+    they are not defined; `n_samples` were tested, of which `n_units` (the samples, or groups of them) are independent.
     """
     resampled = np.asarray(resampled, dtype=np.float64)
     resampled = resampled[np.isfinite(resampled)]
@@ -423,15 +407,7 @@ def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_un
 
 
 def mean_by_sample(rows: Sequence[np.ndarray], values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The samples that some folds test, ascending, and the mean of what each fold has for them.
-
-    Parameters
-    ----------
-    rows : sequence of ndarray of int
-        Positions of the tested samples of each fold.
-    values : sequence of array
-        Their losses or scores.
-    """
+    """The samples that some folds test, ascending, and the mean of what each fold has for them."""
     samples, place = np.unique(np.concatenate(rows), return_inverse=True)
     total = np.bincount(place, np.concatenate([np.asarray(part, dtype=np.float64) for part in values]))
     return samples, total / np.bincount(place)

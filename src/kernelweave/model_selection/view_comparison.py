@@ -4,12 +4,9 @@ A row of the report is a model with some of the kernels: those of one view (``al
 (``together``). Samples that lack all views of such a model can neither be learned from nor predicted by it. It is
 scored on the others, and compared with the whole model on exactly those samples, so that differences are paired.
 
-
-----
-What single samples add to a score, for the test of two models on the same held-out samples.
-
-A score that is a mean over samples is taken apart. Of any other score there are the values that it takes where samples
-are drawn with replacement, quickly for the area under the ROC curve; what the model predicts is computed once for that.
+For the test of two models on the same held-out samples, a score that is a mean over samples is taken apart (`Scored`).
+Of any other score there are the values that it takes where samples are drawn with replacement, quickly for the area
+under the ROC curve; what the model predicts is computed once for that.
 """
 
 from __future__ import annotations
@@ -411,13 +408,7 @@ _OUTPUTS = ("predict", "decision_function", "predict_proba", "predict_log_proba"
 
 
 class Units:
-    """What is drawn in a bootstrap, and counted in a test: samples, or groups of them.
-
-    Parameters
-    ----------
-    groups : array of shape (n_samples,)
-        Samples with the same entry are drawn together.
-    """
+    """What is drawn in a bootstrap, and counted in a test: samples, or groups of them, which are drawn together."""
 
     def __init__(self, groups: Any):
         self.of_sample = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
@@ -437,22 +428,8 @@ class Units:
 class Scored:
     """The score of a fitted model on the test samples of a fold, and once it is `settled` what it is made of.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    X, y : samples and their targets
-    scorer : callable
-        From model, samples and targets to the score.
-    rows : ndarray of int
-        The positions of these samples among all.
-
-    Attributes
-    ----------
-    score : float
-    samples : ndarray or None
-        Scores of the samples, whose mean it is.
-    resampled : ndarray or None
-        Otherwise what it is in each resample of a bootstrap.
+    `rows` are the positions of these samples among all; `samples` are scores whose mean the score is, and `resampled`
+    otherwise what it is in each resample of a bootstrap.
     """
 
     def __init__(self, model: Any, X: Any, y: Any, scorer: Callable[..., float], rows: np.ndarray):
@@ -503,11 +480,6 @@ def settle(models: Sequence[Scored], units: Units) -> None:
 
     A metric is told by its values, for it may be given as any callable. Of a few samples two metrics may have the same
     value by chance, but not for all models, unless these are all right.
-
-    Parameters
-    ----------
-    models : sequence of Scored
-    units : Units
     """
     defined = [one for one in models if np.isfinite(one.score)]
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()
@@ -517,16 +489,7 @@ def settle(models: Sequence[Scored], units: Units) -> None:
 
 
 def compared_folds(first: Iterable[Scored], second: Iterable[Scored], units: Units, *, n_train: float) -> TestResult:
-    """Test two models that were scored on the same samples of the same folds; NaN where there is one unit only.
-
-    Parameters
-    ----------
-    first, second : iterable of Scored
-        One for each fold.
-    units : Units
-    n_train : float
-        How many samples train a model, on average.
-    """
+    """Test two models that were scored on the same samples of the same folds; NaN where there is one unit only."""
     pairs = list(zip(first, second, strict=True))
     samples = np.unique(np.concatenate([one.rows for one, _ in pairs]))
     own = units.of_sample[samples]

@@ -162,7 +162,7 @@ def view_importance(
 def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
     """The columns of each view of the model, as positions in X; none where they are not known."""
     inside = fitted_model(model)
-    names = _names(X)
+    names = Views(X).names
     if inside is not None and not has_steps_before(model):
         views = fitted_views(inside)
         fitted_names = getattr(inside, "feature_names_in_", None)
@@ -190,10 +190,6 @@ def _selected(groups: Any, X: Any) -> dict[str, np.ndarray]:
         raise ValueError(f"groups must map names to columns, or be a list of columns, not {shown(groups)}")
     views = Views(X)
     return {name: views.columns(selector) for name, selector in groups.items()}
-
-
-def _names(X: Any) -> np.ndarray | None:
-    return Views(X).names
 
 
 def _strata(X: Any, columns: np.ndarray, views: Iterable[np.ndarray]) -> np.ndarray:
