@@ -182,12 +182,13 @@ def ring_entry() -> Any:
     return legend_entry("support vector", markersize=8, **hollow)
 
 
-def panel_grid(n_panels: int, most: int, width: float, height: float, **more: float) -> dict[str, Any]:
+def panel_grid(
+    n_panels: int, most: int, width: float, height: float, *, right: float = 0.0, below: float = 0.0
+) -> dict[str, Any]:
     """Rows, columns and size of a figure of several panels, at most so many side by side."""
     columns = min(most, n_panels)
     rows = -(-n_panels // columns)
-    size = (width * columns + more.get("right", 0.0), height * rows + more.get("below", 0.0))
-    return {"nrows": rows, "ncols": columns, "figsize": size}
+    return {"nrows": rows, "ncols": columns, "figsize": (width * columns + right, height * rows + below)}
 
 
 def without_frame(*axes: Any) -> None:
@@ -239,11 +240,10 @@ def new_axes(n: int, given: Any, **subplots_kw: Any) -> list[Any]:
     return axes
 
 
-def legend_beside(ax: Any, n_entries: int, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
+def legend_beside(ax: Any, handles: Sequence[Any]) -> None:
     """A legend inside the axes while it is short, and to the right of them otherwise."""
-    place = {"loc": "best"} if n_entries <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-    chosen = {} if handles is None else {"handles": list(handles)}
-    ax.legend(fontsize=8, framealpha=0.9, title=title, title_fontsize=8, **place, **chosen)
+    place = {"loc": "best"} if len(handles) <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    ax.legend(handles=list(handles), fontsize=8, framealpha=0.9, **place)
 
 
 def legend_below(axes: list[Any], handles: list[Any]) -> None:

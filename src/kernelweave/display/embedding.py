@@ -265,7 +265,7 @@ class EmbeddingDisplay:
             shape = {"marker": "x"} if self.new_y is None else {"marker": "o", "markerfacecolor": "none"}
             handles.append(legend_entry("new", **style, **shape))
         if handles:
-            legend_beside(ax, len(handles), handles)
+            legend_beside(ax, handles)
 
 
 def _dense(values: Any) -> Any:

@@ -227,7 +227,7 @@ class KernelWeightsDisplay:
         ax.set_ylabel("kernel weight")
         without_frame(ax)
         if len(mean) > 1:
-            legend_beside(ax, len(mean), handles=self.bars_)
+            legend_beside(ax, self.bars_)
 
     def _draw_heatmap(self, ax: Any, mean: pd.DataFrame, image_kw: Any) -> None:
         values = mean.to_numpy()

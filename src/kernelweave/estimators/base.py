@@ -349,11 +349,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
     """Warn, with advice that helps, where a fit (on explicit features or not) ended before `tol` was met."""

@@ -55,6 +55,15 @@ from .kernel_lists import KernelParameters
 from .progress import progress_bar
 
 
+def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
+    """Checked samples and the positions of their labels in `classes_`, which the model gets with their counts."""
+    check_row_labels(X, y=y)
+    views = Views(*check_training_data(model, X))
+    model.classes_, labels = encode_labels(model, check_labels(model, y, views.n_samples))
+    model.class_count_ = np.bincount(labels).astype(np.float64)
+    return views, labels
+
+
 @dataclass(frozen=True)
 class Discriminant:
     """A fitted discriminant under one kernel."""
@@ -121,10 +130,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             given = check_parameters(self)
             given.graph = None if given.graph is None else clone(given.graph)
             seed = int(given.random_state.randint(2**31 - 1))
-            check_row_labels(X, y=y)
-            views = Views(*check_training_data(self, X))
-            self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
-            self.class_count_ = np.bincount(labels).astype(np.float64)
+            views, labels = _training_samples(self, X, y)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
@@ -158,11 +164,6 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class KernelVoting(DiscriminantEnsemble):
@@ -568,10 +569,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
-            check_row_labels(X, y=y)
-            views = Views(*check_training_data(self, X))
-            self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
-            self.class_count_ = np.bincount(labels).astype(np.float64)
+            views, labels = _training_samples(self, X, y)
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views, y=y)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
@@ -633,11 +631,6 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class _Optimum:

@@ -153,6 +153,11 @@ class FittedKernels:
             name: own.stack.maps[m] for own in kernels for m, name in enumerate(self.kernel_names_) if own.active[m]
         }
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the classes behind this one
+        tags.input_tags.sparse = True
+        return tags
+
 
 class FittedStack(FittedKernels):
     """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
