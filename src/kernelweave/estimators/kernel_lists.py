@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 
 from ..combiners import Combiner
 from ..combiners.named import as_numbers
@@ -196,8 +195,14 @@ def fitted_model(estimator: Any) -> Any:
     return innermost if isinstance(innermost, KernelParameters) else None
 
 
+def _is_pipeline(estimator: Any) -> bool:
+    from sklearn.pipeline import Pipeline  # most fits need none, and it takes time
+
+    return isinstance(estimator, Pipeline)
+
+
 def _is_pipeline_of_several(estimator: Any) -> bool:
-    return isinstance(estimator, Pipeline) and len(estimator.steps) > 1
+    return _is_pipeline(estimator) and len(estimator.steps) > 1
 
 
 def has_steps_before(estimator: Any) -> bool:
@@ -223,7 +228,7 @@ def model_input(estimator: Any, X: Any) -> Any:
 
 def _inside(estimator: Any) -> Any:
     """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
-    if isinstance(estimator, Pipeline):
+    if _is_pipeline(estimator):
         return estimator.steps[-1][1]
     calibrated = getattr(estimator, "calibrated_classifiers_", [])
     if len(calibrated) == 1:  # CalibratedClassifierCV(ensemble=False)
@@ -273,7 +278,7 @@ def _opened(estimator: Any) -> tuple[list[Any], Any]:
     """The steps before the model, and the model, both unfitted."""
     if isinstance(estimator, KernelParameters):
         return [], estimator
-    if isinstance(estimator, Pipeline) and estimator.steps:
+    if _is_pipeline(estimator) and estimator.steps:
         before, model = _opened(estimator.steps[-1][1])
         return ([estimator[:-1]] if len(estimator.steps) > 1 else []) + before, model
     name = _contained(estimator)
@@ -295,7 +300,7 @@ def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kep
     """A copy of the estimator with the model inside changed."""
     if isinstance(estimator, KernelParameters):
         return change(estimator)
-    if isinstance(estimator, Pipeline):
+    if _is_pipeline(estimator):
         last, model = estimator.steps[-1]
         return clone(estimator).set_params(**{last: _changed(model, change, names, kept)})
     name: Any = _contained(estimator)
