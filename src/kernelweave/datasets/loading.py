@@ -74,7 +74,8 @@ def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = Fa
     ((150, 4), ['setosa or virginica', 'versicolor'], 50)
     """
     name, spec = find_spec(name)
-    merge = _find_variant(name, spec, variant)
+    check(repr(name), "variant", variant, Choice(None, *spec.variants))
+    merge = None if variant is None else spec.variants[variant]
     data, labels, extras = _read(name, spec, data_home)
     if spec.classes:
         target, kept, target_names = _encode(name, spec, labels, merge)
@@ -140,11 +141,6 @@ def data_folder(data_home: Any = None) -> Path | None:
     """The folder with the files, as other processes find it too; None where there is none."""
     home = _home(data_home)
     return None if home is None else home.absolute()
-
-
-def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[str, tuple[int, ...]] | None:
-    check(repr(name), "variant", variant, Choice(None, *spec.variants))
-    return None if variant is None else spec.variants[variant]
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:

@@ -111,10 +111,6 @@ class EmbeddingDisplay:
             The one or two components to draw; a transformer with a single component is drawn along that one.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         if not hasattr(transformer, "transform"):
             raise ValueError(
@@ -150,10 +146,6 @@ class EmbeddingDisplay:
             The one or two components to draw.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         points, y = check_samples(_dense(embedding), y, " (embedded)")
         names = _component_names(embedding, points.shape[1])
@@ -194,10 +186,6 @@ class EmbeddingDisplay:
             Further arguments of ``scatter`` for samples and for new samples.
         cmap : str
             Colour map of a quantity.
-
-        Returns
-        -------
-        self
         """
         flat = self.points.shape[1] == 1
         (ax,) = new_axes(1, ax, figsize=(6.0, 3.4 if flat else 4.6))

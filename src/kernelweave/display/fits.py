@@ -125,10 +125,6 @@ class RegressionFitDisplay:
         y : array of shape (n_samples,) or (n_samples, n_targets)
         **kwargs
             Further arguments of `from_estimators`.
-
-        Returns
-        -------
-        RegressionFitDisplay
         """
         best = getattr(estimator, "best_estimator_", estimator)
         model = best[-1] if hasattr(best, "named_steps") else best
@@ -163,10 +159,6 @@ class RegressionFitDisplay:
             Number of values of the feature at which fits and gates are computed.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        RegressionFitDisplay
         """
         models = _models(estimators)
         if y is None:
@@ -222,10 +214,6 @@ class RegressionFitDisplay:
             Whether to draw the part of each kernel alone, where there is one model.
         scatter_kw, line_kw, gate_kw : mapping, optional
             Further arguments of ``scatter`` for samples and of ``plot`` for fits and for gates.
-
-        Returns
-        -------
-        self
         """
         n_panels = 1 + len(self.gates) if ax is None or np.size(ax) > 1 else 1
         shape = {"nrows": n_panels, "sharex": True, "figsize": (6.4, 3.2 + 1.4 * (n_panels - 1))}
@@ -362,10 +350,6 @@ class ConvergenceDisplay:
             Fitted, with a `history_`; or a pipeline or search around such a model.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         return cls.from_estimators({type(locate(estimator, "history_")[0]).__name__: estimator}, **plot_kw)
 
@@ -379,10 +363,6 @@ class ConvergenceDisplay:
             Fitted models by label.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         models = _models(estimators)
         return cls(histories={label: _history(model, label) for label, model in models.items()}).plot(**plot_kw)
@@ -412,10 +392,6 @@ class ConvergenceDisplay:
             every solve, the trial points of line searches too.
         line_kw : mapping, optional
             Further arguments of ``plot``.
-
-        Returns
-        -------
-        self
         """
         check(None, "against", against, Choice(*_AGAINST))
         check(None, "scale", scale, Choice("linear", "log", "excess"))
@@ -575,10 +551,6 @@ class ResponseSurfaceDisplay:
             Where to draw; a new figure by default.
         contour_kw : mapping, optional
             Further arguments of ``contourf``.
-
-        Returns
-        -------
-        ResponseSurfaceDisplay
         """
         check_is_fitted(search, "surface_")
         names = [name for name in search.design_ if name != "response"]
@@ -612,10 +584,6 @@ class ResponseSurfaceDisplay:
         ax : matplotlib Axes, optional
         contour_kw : mapping, optional
             Further arguments of ``contourf``.
-
-        Returns
-        -------
-        self
         """
         (ax,) = new_axes(1, ax)
         shown = (self.first, self.second, self.response) if self.measured is None else self.measured

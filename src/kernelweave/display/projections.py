@@ -182,10 +182,6 @@ class ProjectionDisplay:
             there is one axis).
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        ProjectionDisplay
         """
         _check_kind(kind, components)
         model, prepare = locate_projected(estimator)
@@ -234,10 +230,6 @@ class ProjectionDisplay:
             boundaries and margins.
         cmap : str
             Colour map of a quantity.
-
-        Returns
-        -------
-        self
         """
         panels = [*([] if self.gating is None else [self.gating]), *self.spaces]
         axes = self._axes(ax, panels)
@@ -592,10 +584,6 @@ class ProjectionImagesDisplay:
             Whether to draw slopes of gates too, where scores are linear in the gating inputs.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        ProjectionImagesDisplay
         """
         model, _ = locate_projected(estimator)
         images: dict[str, Any] = {}
@@ -619,10 +607,6 @@ class ProjectionImagesDisplay:
             Where to draw, one for each image; a new figure by default.
         image_kw : mapping, optional
             Further arguments of ``imshow``.
-
-        Returns
-        -------
-        self
         """
         axes = new_axes(len(self.images), ax, **panel_grid(len(self.images), 4, 2.2, 2.4))
         for panel, (title, image) in zip(axes, self.images.items(), strict=True):

@@ -103,10 +103,6 @@ class KernelWeightsDisplay:
             Draw the weights that the model gives these samples, with their spread, instead of `kernel_weights_`.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        KernelWeightsDisplay
         """
         return cls.from_estimators([estimator], X, **plot_kw)
 
@@ -123,10 +119,6 @@ class KernelWeightsDisplay:
             Draw the weights that the models give these samples instead of `kernel_weights_`.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        KernelWeightsDisplay
         """
         groups = estimators if isinstance(estimators, Mapping) else {"": estimators}
         frames = [
@@ -154,10 +146,6 @@ class KernelWeightsDisplay:
             Draw the weights that the models give these samples instead of `kernel_weights_`.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        KernelWeightsDisplay
         """
         several = all(isinstance(result, Mapping) for result in cv_results.values())
         results = dict(cv_results) if several else {"": cv_results}
@@ -190,10 +178,6 @@ class KernelWeightsDisplay:
             Draw only so many kernels, those of largest weight averaged over the groups, in that order.
         bar_kw, error_kw, image_kw : mapping, optional
             Further arguments of ``bar``, ``errorbar`` and ``imshow``.
-
-        Returns
-        -------
-        self
         """
         check(None, "kind", kind, Choice("auto", "bar", "heatmap"))
         mean, spread = self.mean, self.spread
@@ -397,10 +381,6 @@ class GatingDisplay:
             Number of values of each feature at which gates and decision values are computed.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        GatingDisplay
         """
         kind = _kind(kind, np.shape(X)[1], embedding is not None)
         gates = weights_of(estimator, X, output)
@@ -442,10 +422,6 @@ class GatingDisplay:
             Further arguments of ``scatter`` for samples and for the rings of support vectors.
         boundary_kw, decision_kw : mapping, optional
             Further arguments of ``contour`` for the lines between regions and for decision boundaries.
-
-        Returns
-        -------
-        self
         """
         check(None, "kind", kind, _GATING_KINDS)
         if kind == "auto":

@@ -173,7 +173,10 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
         else:
             own = kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel
-            self._store_features(solution.coef, getattr(own, "stack", stack))  # a combiner may have learned others
+            features: Any = getattr(own, "stack", stack)  # a combiner may have learned others
+            parts = [part.copy() for part in np.split(solution.coef, features.offsets[1:-1])]
+            self.feature_coef_ = dict(zip(features.names, parts, strict=True))
+            self.trace_shares_ = pd.Series([m.trace_share for m in features.maps], features.names, dtype=float)
         self.intercept_ = solution.intercept
         weights = kernel.weights()
         if weights.ndim == 1:
@@ -187,11 +190,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self._store_use(kernel)
         self.__dict__.update(kernel.attributes())
         self._store_summary(kernel, samples, support)
-
-    def _store_features(self, coef: np.ndarray, stack: Any) -> None:
-        parts = [part.copy() for part in np.split(coef, stack.offsets[1:-1])]
-        self.feature_coef_ = dict(zip(stack.names, parts, strict=True))
-        self.trace_shares_ = pd.Series([own.trace_share for own in stack.maps], stack.names, dtype=float)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
         """The history, with names of outputs where each has weights of its own."""

@@ -11,6 +11,7 @@ that name kernels (costs, weights, groups, the grid of a search) lose the entrie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -40,21 +41,18 @@ class KernelParameters(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this estimator; with `deep`, also those of its combiner and kernels by name."""
         params = super().get_params(deep=deep)
+        if not deep:
+            return params
         approximation = params.get("approximation")
-        if deep and isinstance(approximation, Mapping):
-            for name, value in approximation.items():
-                params[f"{_FEATURES}{name}"] = value
-                inside = value.get_params() if hasattr(value, "get_params") and not isinstance(value, type) else {}
-                params.update({f"{_FEATURES}{name}__{key}": own for key, own in inside.items()})
-        if deep and self.kernels is not None:
-            try:
-                pairs = named_kernels(self.kernels)
-            except ValueError:  # by scikit-learn's conventions fit reports bad values, not this method
-                return params
-            for name, kernel in pairs:
-                params[_PREFIX + name] = kernel
-                for key, value in kernel.get_params(deep=True).items():
-                    params[f"{_PREFIX}{name}__{key}"] = value
+        entries = list(approximation.items()) if isinstance(approximation, Mapping) else []
+        inside = [(_FEATURES + name, value) for name, value in entries]
+        # By scikit-learn's conventions fit reports bad values, not this method.
+        with suppress(ValueError):
+            inside += [(_PREFIX + name, kernel) for name, kernel in named_kernels(self.kernels or [])]
+        for called, value in inside:
+            params[called] = value
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{called}__{key}": own for key, own in value.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> KernelParameters:
@@ -70,17 +68,17 @@ class KernelParameters(BaseEstimator):
         if inside:
             self._set_in_kernels(inside)
         if features:
-            self.approximation = dict(approximation)
-            _set_entries(self.approximation, features, "approximation has no entry named {!r}; it has {}")
+            entries = dict(approximation)
+            _set_entries(entries, features, "approximation has no entry named {!r}; it has {}")
+            self.approximation = entries
         return self
 
     def _set_in_kernels(self, params: dict[str, Any]) -> None:
-        given = list(self.kernels or [])
-        kernels = dict(named_kernels(given)) if given else {}
+        kernels = {} if self.kernels is None else dict(named_kernels(self.kernels))
         _set_entries(kernels, params, "there is no kernel named {!r}; the kernels are {}")
         self.kernels = [
             (name, kernel) if isinstance(entry, tuple) or name in params else kernel
-            for entry, (name, kernel) in zip(given, kernels.items(), strict=True)
+            for entry, (name, kernel) in zip(self.kernels or [], kernels.items(), strict=True)
         ]
 
 
