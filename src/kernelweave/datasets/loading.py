@@ -31,6 +31,14 @@ from .catalogue import CATALOGUE, DatasetSpec, find_spec
 ENVIRONMENT = "KERNELWEAVE_DATA"
 _CSR = ("data", "indices", "indptr", "shape")
 _SCIKIT_LEARN = {"iris": load_iris, "wdbc": load_breast_cancer}
+_VIEWS = {
+    "fac": "216 profile correlations",
+    "fou": "76 Fourier coefficients of the character shapes",
+    "kar": "64 Karhunen-Loeve coefficients",
+    "mor": "6 morphological features",
+    "pix": "240 pixel averages in 2 x 3 windows",
+    "zer": "47 Zernike moments",
+}
 
 
 def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = False, data_home: Any = None) -> Any:
@@ -278,16 +286,6 @@ def _description(name: str, spec: DatasetSpec, data: Any, variant: str | None) -
         lines.append(f"Variant {variant}: {named}.")
     lines += [spec.note] if spec.note else []
     return "\n".join([*lines, f"Source: {spec.archive}. Licence: {spec.licence}."])
-
-
-_VIEWS = {
-    "fac": "216 profile correlations",
-    "fou": "76 Fourier coefficients of the character shapes",
-    "kar": "64 Karhunen-Loeve coefficients",
-    "mor": "6 morphological features",
-    "pix": "240 pixel averages in 2 x 3 windows",
-    "zer": "47 Zernike moments",
-}
 
 
 def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:

@@ -58,6 +58,7 @@ _STYLES = {
     _GATES: {"linestyle": "-.", "linewidth": 1.2},
     _FIT: {"linestyle": "-", "linewidth": 1.6},
 }
+_MARGIN = 0.08  # of the range of the samples, on both sides
 
 
 class ProjectionDisplay:
@@ -398,9 +399,6 @@ def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
     """The style of a line as arguments of ``contour``."""
     plural = {"color": "colors", "linestyle": "linestyles", "linewidth": "linewidths"}
     return {plural.get(key, key): value for key, value in style.items()}
-
-
-_MARGIN = 0.08  # of the range of the samples, on both sides
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ from .training import ExactKernels, check_multiclass
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
+#: Values farther apart than this share of the margin, which is 1, are not looked at: in a model whose rounding were
+#: larger no value would mean anything.
+DOUBT = 1e-2
+EPS = float(np.finfo(np.float64).eps)
+_BLOCK_ROWS = 512
 
 
 class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
@@ -380,12 +385,6 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
 
 
-#: Values farther apart than this share of the margin, which is 1, are not looked at: in a model whose rounding were
-#: larger no value would mean anything.
-DOUBT = 1e-2
-EPS = float(np.finfo(np.float64).eps)
-
-
 def without_ties(
     decide: Callable[[np.ndarray], np.ndarray],
     values: np.ndarray,
@@ -437,9 +436,6 @@ def classifier_decision(
 
     weight, by_pairs = vars(model).get("class_count_"), hasattr(model._rule, "pairs")
     return without_ties(model._rule.decision, values, weight, rounding, by_pairs=by_pairs)
-
-
-_BLOCK_ROWS = 512
 
 
 def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:

@@ -54,6 +54,9 @@ from .fitted import FittedKernels, FittedStack
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
 
+# The machine inside a line search is solved so closely that its optimum is smooth along the line.
+_GAP = 1e-8
+
 
 def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
     """Checked samples and the positions of their labels in `classes_`, which the model gets with their counts."""
@@ -450,10 +453,6 @@ def _stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray
     fold_of = np.empty(len(labels), dtype=int)
     fold_of[order] = np.arange(len(labels)) % n_folds
     return fold_of
-
-
-# The machine inside a line search is solved so closely that its optimum is smooth along the line.
-_GAP = 1e-8
 
 
 class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator):

@@ -62,6 +62,8 @@ _STARTS = 128
 _RANK_TOLERANCE = 1e-8
 # Coefficients and differences below this share of the largest response are rounding.
 _ROUNDING = 1e-10
+_DECIMALS = 6  # of the logarithms; points that agree so far are the same point
+_ACCURACIES = ("accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True)
@@ -245,9 +247,6 @@ def fit_surface(
     linear = slope - 2.0 * quadratic @ centre
     intercept = base + coefficients[0] - slope @ centre + centre @ quadratic @ centre
     return ResponseSurface(float(intercept), linear, quadratic=quadratic, low=low, high=high)
-
-
-_DECIMALS = 6  # of the logarithms; points that agree so far are the same point
 
 
 @dataclass(frozen=True)
@@ -434,9 +433,6 @@ def _increasing(what: str, values: Any, lengths: tuple[int, ...]) -> tuple[float
 
 def _is_positive(value: Any) -> bool:
     return Number(above=0).accepts(value)
-
-
-_ACCURACIES = ("accuracy", "balanced_accuracy")
 
 
 class ResponseSurfaceSearchCV(BaseSearchCV):

@@ -42,6 +42,11 @@ from scipy import stats
 from .._warnings import warn
 from ..validation import Number, check
 
+TEST_NAME = "paired test of held-out losses"
+# What differs by less than this share of the largest loss is equal: it is rounding, of which losses that were computed
+# from sums of some thousand products carry about 1e-13.
+_EQUAL = 1e-10
+
 
 @dataclass(frozen=True)
 class TestResult:
@@ -304,12 +309,6 @@ def _ratio(numerator: float, denominator: float, tail: Any) -> tuple[float, floa
         return (0.0, 1.0) if numerator == 0.0 else (float(np.copysign(np.inf, numerator)), 0.0)
     statistic = float(numerator / denominator)
     return statistic, float(tail(statistic))
-
-
-TEST_NAME = "paired test of held-out losses"
-# What differs by less than this share of the largest loss is equal: it is rounding, of which losses that were computed
-# from sums of some thousand products carry about 1e-13.
-_EQUAL = 1e-10
 
 
 def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = None) -> TestResult:

@@ -41,6 +41,11 @@ _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
 _FOLD_COLUMNS = ["fold", "view", "kernels", "score", "score_together", "difference"]
 _FOLD_COLUMNS += ["stored_samples", "prediction_cost", "samples"]
+N_RESAMPLES = 200  # of a bootstrap: its standard error is then known to 5 per cent
+_SEED = 0  # of the bootstrap: all models of all folds see the same resamples
+_SAME = 1e-9  # between a score and the mean that it is, relative: metrics may sum in another order
+_METRICS = ("accuracy", "R2", "squared", "absolute", "area")  # those that are known, means first
+_OUTPUTS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "score_samples")
 
 
 @dataclass(frozen=True)
@@ -397,14 +402,6 @@ def _p_value(folds: pd.DataFrame, units: Units) -> float:
     if known.empty:
         return np.nan
     return compared_folds(known["together"], known["own"], units, n_train=float(known["trained"].mean())).pvalue
-
-
-N_RESAMPLES = 200  # of a bootstrap: its standard error is then known to 5 per cent
-_SEED = 0  # of the bootstrap: all models of all folds see the same resamples
-
-_SAME = 1e-9  # between a score and the mean that it is, relative: metrics may sum in another order
-_METRICS = ("accuracy", "R2", "squared", "absolute", "area")  # those that are known, means first
-_OUTPUTS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "score_samples")
 
 
 class Units:
