@@ -13,7 +13,7 @@ _shown = local()  # has `bars` while some are on the screen: there is one displa
 
 @contextmanager
 def progress_bar(description: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A callback ``(done, total)`` that moves a bar; a `transient` one is for a terminal only, and goes away at the end.
+    """A callback ``(done, total)`` that moves a bar; a `transient` one is for a terminal only and goes away in the end.
 
     The total is the most that a fit may take. One that converges earlier fills the bar when the block ends; one that
     fails leaves it where it was. A bar inside the block of another appears below it.
@@ -24,7 +24,8 @@ def progress_bar(description: str, *, transient: bool = False) -> Iterator[Calla
     around = getattr(_shown, "bars", None)
     console = Console(stderr=True) if transient else None
     disabled = console is not None and not console.is_terminal
-    with nullcontext(around) if around else Progress(console=console, transient=transient, disable=disabled) as bars:
+    own = Progress(console=console, transient=transient, disable=disabled) if around is None else nullcontext(around)
+    with own as bars:
         _shown.bars = bars
         bar = bars.add_task(description, total=None)
         try:
