@@ -24,7 +24,9 @@ def progress_bar(description: str, *, transient: bool = False) -> Iterator[Calla
     around = getattr(_shown, "bars", None)
     console = Console(stderr=True) if transient else None
     disabled = console is not None and not console.is_terminal
-    own = Progress(console=console, transient=transient, disable=disabled) if around is None else nullcontext(around)
+    own: Any = (
+        Progress(console=console, transient=transient, disable=disabled) if around is None else nullcontext(around)
+    )
     with own as bars:
         _shown.bars = bars
         bar = bars.add_task(description, total=None)
