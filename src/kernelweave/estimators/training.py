@@ -270,8 +270,8 @@ class ExactKernels:
 
         `why` says what needs them, as a sentence, and `remedy` what to use in its place.
         """
-        if self._wants_parts():
-            self._meets((why, [remedy]))
+        if self._wants_tiles():
+            self._can_use_tiles((why, [remedy]))
         self._whole = self._fitted("dense")
         self._whole.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
         return training(self._whole)
@@ -279,16 +279,16 @@ class ExactKernels:
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
         """The fitted kernels, held as `storage` and what can be had in parts decide."""
         if self._whole is not None:
-            stack = self._held(self._whole, "dense")
+            stack = self._with_storage(self._whole, "dense")
         else:
-            lazy = self._wants_parts() and self._meets(obstacle_to_tiles(combiner, machine, self.kernels))
+            lazy = self._wants_tiles() and self._can_use_tiles(obstacle_to_tiles(combiner, machine, self.kernels))
             stack = self._fitted("lazy" if lazy else "dense")
         if stack.dtype.name == "float32" and self._largest_cost(combiner, machine, stack) > LARGEST_COST:
             stack.dtype = np.dtype("float64")
         if stack.storage == "lazy":
             self._warn_if_large(combiner, machine)
         else:
-            stack.instead = self._instead(combiner, machine)
+            stack.instead = self._remedies(combiner, machine)
         return training(stack)
 
     def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
@@ -300,16 +300,16 @@ class ExactKernels:
                 "their number (docs/choosing_scale.md)"
             )
 
-    def _instead(self, combiner: Combiner, machine: Machine) -> list[str]:
+    def _remedies(self, combiner: Combiner, machine: Machine) -> list[str]:
         parts = obstacle_to_tiles(combiner, machine, self.kernels) is None
         return ['storage="lazy"'] * parts + [FEATURES] * has_features(combiner, machine, self.kernels)
 
-    def _wants_parts(self) -> bool:
+    def _wants_tiles(self) -> bool:
         if self.storage == "auto" and self.place.is_host:
             return not is_small(len(self.kernels), self.rows.n_samples, self.dtype)
         return self.storage != "dense"
 
-    def _meets(self, obstacle: Obstacle | None) -> bool:
+    def _can_use_tiles(self, obstacle: Obstacle | None) -> bool:
         """Whether there is no obstacle; an error where the user wants kernels in parts all the same."""
         if obstacle is not None and not (self.storage == "auto" and self.place.is_host):
             raise ValueError(self._refusal(*obstacle))
@@ -329,10 +329,10 @@ class ExactKernels:
 
     def _fitted(self, storage: str) -> KernelStack:
         settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
-        stack = self._held(KernelStack(self.kernels, self.normalize, **settings), storage)
+        stack = self._with_storage(KernelStack(self.kernels, self.normalize, **settings), storage)
         return stack.fit(self.rows.views, self.rows.weight, self.rows.y)
 
-    def _held(self, stack: KernelStack, storage: str) -> KernelStack:
+    def _with_storage(self, stack: KernelStack, storage: str) -> KernelStack:
         stack.storage = storage
         stack.dtype = np.dtype(("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype)
         return stack

@@ -11,7 +11,7 @@ under the ROC curve; what the model predicts is computed once for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ from ..estimators.reuse import SharedFoldKernels
 from ..validation import Flag, Seed, check, shown
 from ..validation.inputs import check_row_labels
 from ..validation.tables import as_pandas, check_one_table
-from .statistics import TEST_NAME, TestResult, mean_by_sample, paired_loss_test, paired_score_test
+from .statistics import TEST_NAME, mean_by_sample, paired_loss_test, paired_score_test
 
 _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
@@ -241,7 +241,9 @@ class _Job:
             rows, new = (p[there[:, chosen].any(axis=1)] for p, there in zip((train, test), presence, strict=True))
             estimator = self.subsets.of(part.names, objects)
             records.append(self._measured(part, estimator, rows, new, seed, whole, known)[0])
-        settle([*known.values(), *(record["own"] for record in records[1:] if record["own"] is not None)], self.units)
+        take_apart(
+            [*known.values(), *(record["own"] for record in records[1:] if record["own"] is not None)], self.units
+        )
         return [{"fold": number, **record} for record in records]
 
     def _measured(
@@ -397,11 +399,30 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
 
 
 def _p_value(folds: pd.DataFrame, units: Units) -> float:
-    """Of the test of a model against the whole model, on the samples that both were tested on."""
+    """Of the test of a model against the whole model, on the samples that both were tested on.
+
+    NaN where these are one unit only.
+    """
     known = folds[folds["difference"].notna()]
     if known.empty:
         return np.nan
-    return compared_folds(known["together"], known["own"], units, n_train=float(known["trained"].mean())).pvalue
+    pairs, n_train = list(zip(known["together"], known["own"], strict=True)), float(known["trained"].mean())
+    samples = np.unique(np.concatenate([own.rows for _, own in pairs]))
+    groups = units.of_sample[samples]
+    n_units = len(np.unique(groups))
+    if n_units < 2:
+        return np.nan
+    if all(one.samples is not None for pair in pairs for one in pair):
+        parts = zip(*pairs, strict=True)
+        losses = [mean_by_sample([one.rows for one in part], [-one.samples for one in part])[1] for part in parts]
+        return paired_loss_test(*losses, n_train=n_train, groups=groups).pvalue
+    resampled = np.stack([own.resampled_score(units) - whole.resampled_score(units) for whole, own in pairs])
+    n_known = np.isfinite(resampled).sum(axis=0)
+    total = np.where(np.isfinite(resampled), resampled, 0.0).sum(axis=0)
+    means = np.divide(total, n_known, out=np.full(len(total), np.nan), where=n_known > 0)
+    difference = float(np.mean([own.score - whole.score for whole, own in pairs]))
+    sizes = {"n_samples": len(samples), "n_units": n_units, "n_train": n_train}
+    return paired_score_test(difference, means, **sizes).pvalue
 
 
 class Units:
@@ -423,7 +444,7 @@ class Units:
 
 
 class Scored:
-    """The score of a fitted model on the test samples of a fold, and once it is `settled` what it is made of.
+    """The score of a fitted model on the test samples of a fold, and once it is taken apart what it is made of.
 
     `rows` are the positions of these samples among all; `samples` are scores whose mean the score is, and `resampled`
     otherwise what it is in each resample of a bootstrap.
@@ -448,7 +469,7 @@ class Scored:
         is_area = ranked is not None and self._is(_areas(*ranked, np.ones((1, len(self.rows))))[0])
         return {*self._means, *(["area"] if is_area else [])}
 
-    def settle(self, metric: str | None, units: Units) -> None:
+    def take_apart(self, metric: str | None, units: Units) -> None:
         """Take the score apart, as one of its metrics, and forget the model."""
         model, X, y = self._given
         if not np.isfinite(self.score):  # not defined on these samples, and of no use on some of them
@@ -463,7 +484,7 @@ class Scored:
             self.resampled = _resampled(model, X, y, units.drawn(self.rows), self._scorer)
         self._given, self._scorer, self._means = None, None, {}
 
-    def drawn(self, units: Units) -> np.ndarray:
+    def resampled_score(self, units: Units) -> np.ndarray:
         """The score in each resample."""
         if self.samples is None:
             return np.asarray(self.resampled)
@@ -472,7 +493,7 @@ class Scored:
         return np.divide(counts @ self.samples, times, out=np.full(len(counts), np.nan), where=times > 0)
 
 
-def settle(models: Sequence[Scored], units: Units) -> None:
+def take_apart(models: Sequence[Scored], units: Units) -> None:
     """Find out what the score is, of all models of a fold, and take it apart.
 
     A metric is told by its values, for it may be given as any callable. Of a few samples two metrics may have the same
@@ -482,27 +503,7 @@ def settle(models: Sequence[Scored], units: Units) -> None:
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()
     metric = next((name for name in _METRICS if name in common), None)
     for one in models:
-        one.settle(metric, units)
-
-
-def compared_folds(first: Iterable[Scored], second: Iterable[Scored], units: Units, *, n_train: float) -> TestResult:
-    """Test two models that were scored on the same samples of the same folds; NaN where there is one unit only."""
-    pairs = list(zip(first, second, strict=True))
-    samples = np.unique(np.concatenate([one.rows for one, _ in pairs]))
-    own = units.of_sample[samples]
-    n_units = len(np.unique(own))
-    if n_units < 2:
-        return TestResult(np.nan, np.nan)
-    if all(one.samples is not None for pair in pairs for one in pair):
-        parts = zip(*pairs, strict=True)
-        losses = [mean_by_sample([one.rows for one in part], [-one.samples for one in part])[1] for part in parts]
-        return paired_loss_test(*losses, n_train=n_train, groups=own)
-    drawn = np.stack([b.drawn(units) - a.drawn(units) for a, b in pairs])
-    n_known = np.isfinite(drawn).sum(axis=0)
-    total = np.where(np.isfinite(drawn), drawn, 0.0).sum(axis=0)
-    means = np.divide(total, n_known, out=np.full(len(total), np.nan), where=n_known > 0)
-    difference = float(np.mean([b.score - a.score for a, b in pairs]))
-    return paired_score_test(difference, means, n_samples=len(samples), n_units=n_units, n_train=n_train)
+        one.take_apart(metric, units)
 
 
 def _means(model: Any, X: Any, y: Any) -> Iterator[tuple[str, np.ndarray]]:
@@ -548,7 +549,7 @@ def _areas(values: np.ndarray, is_positive: np.ndarray, counts: np.ndarray) -> n
 
 def _resampled(model: Any, X: Any, y: Any, counts: np.ndarray, scorer: Callable[..., float]) -> np.ndarray:
     """The score where samples are drawn with replacement; NaN where it is not defined, for want of a class."""
-    known = _Remembering(model, X)
+    known = _CachedModel(model, X)
     found = np.full(len(counts), np.nan)
     for place, times in enumerate(counts):
         rows = np.repeat(np.arange(len(times)), times)
@@ -561,7 +562,7 @@ def _resampled(model: Any, X: Any, y: Any, counts: np.ndarray, scorer: Callable[
     return found
 
 
-class _Remembering:
+class _CachedModel:
     """A fitted model that looks up what it has predicted for samples, where some of them are drawn again."""
 
     def __init__(self, model: Any, X: Any):
@@ -570,7 +571,7 @@ class _Remembering:
         self._rows: np.ndarray | None = None
         self._drawn: Any = None
 
-    def at(self, rows: np.ndarray, drawn: Any) -> _Remembering:
+    def at(self, rows: np.ndarray, drawn: Any) -> _CachedModel:
         """The same model; `drawn` are the samples at these positions."""
         self._rows, self._drawn = rows, drawn
         return self
