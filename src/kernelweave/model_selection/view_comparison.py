@@ -421,8 +421,8 @@ def _p_value(folds: pd.DataFrame, units: Units) -> float:
     total = np.where(np.isfinite(resampled), resampled, 0.0).sum(axis=0)
     means = np.divide(total, n_known, out=np.full(len(total), np.nan), where=n_known > 0)
     difference = float(np.mean([own.score - whole.score for whole, own in pairs]))
-    sizes = {"n_samples": len(samples), "n_units": n_units, "n_train": n_train}
-    return paired_score_test(difference, means, **sizes).pvalue
+    test = paired_score_test(difference, means, n_samples=len(samples), n_units=n_units, n_train=n_train)
+    return test.pvalue
 
 
 class Units:
