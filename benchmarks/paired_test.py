@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from kernelweave.model_selection.paired_losses import loss_statistics
+from kernelweave.model_selection.statistics import loss_statistics
 
 SIZES = (40, 60, 100, 200, 400)
 FOLDS = (2, 3, 5, 10)

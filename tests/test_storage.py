@@ -49,8 +49,7 @@ from kernelweave.combiners import (
     Softmax,
     SparseMKL,
 )
-from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
-from kernelweave.estimators.path import fit_path
+from kernelweave.estimators.reuse import SharedFoldKernels, fit_path
 from kernelweave.estimators.training import lacking
 from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.machines import SquaredHinge

@@ -189,3 +189,26 @@ def test_splits_and_groups_are_kept_with_their_samples(tmp_path):
     np.testing.assert_array_equal(bunch.is_train, arrays["is_train"])
     assert bunch.target_names == ["all-alpha", "all-beta", "alpha/beta", "alpha+beta"]
     assert len(bunch.view_names) == 12
+
+
+def test_multifeat_has_views_and_digits():
+    data = load_multifeat()
+    assert data.data.shape == (2000, 649)
+    sizes = {view: sum(c.startswith(view + "__") for c in data.data.columns) for view in data.view_names}
+    assert sizes == {"fac": 216, "fou": 76, "kar": 64, "mor": 6, "pix": 240, "zer": 47}
+    assert np.bincount(data.target).tolist() == [200] * 10
+    assert np.isfinite(data.data.to_numpy()).all()
+    assert "CC BY 4.0" in data.DESCR
+
+
+@pytest.mark.parametrize(("target", "rule"), [("small-vs-large", lambda d: d >= 5), ("even-vs-odd", lambda d: d % 2)])
+def test_multifeat_has_binary_targets(target, rule):
+    X, y = load_multifeat(target=target, return_X_y=True)
+    digits = load_multifeat().target
+    np.testing.assert_array_equal(y, rule(digits))
+    assert len(load_multifeat(target=target).target_names) == 2
+
+
+def test_multifeat_refuses_an_unknown_target():
+    with pytest.raises(ValueError, match='target must be None, "'):
+        load_multifeat(target="odd")

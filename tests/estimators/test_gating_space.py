@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 import kernelweave
 from kernelweave import MKLClassifier
 from kernelweave.combiners import ConvexMKL, GaussianGate, Localized, Projected, Sigmoid, Softmax
-from kernelweave.estimators.local_methods import decision_at, gates_at
+from kernelweave.estimators.explanations import decision_at, gates_at
 from kernelweave.kernels import Gaussian, Linear
 
 TWO = [("one", Linear()), ("two", Linear())]

@@ -21,28 +21,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from kernelweave import MKLClassifier, MKLRegressor, load, save
-from kernelweave.combiners import (
-    Localized,
-    Projected,
-)
+from kernelweave.combiners import Localized, Projected
 from kernelweave.estimators import SparseLargeMarginClassifier
-from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
+from kernelweave.estimators.reuse import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.kernels.arithmetic import KernelSheet
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 from kernelweave.views.frames import SparseRows
-from preparation_problem import (
-    KERNELS,
-    MISSING,
-    N_TRAIN,
-    NUMBERS,
-    VALUES,
-    N,
-    X,
-    Y,
-    rng,
-    with_scalers,
-)
+from preparation_problem import KERNELS, MISSING, N_TRAIN, NUMBERS, VALUES, N, X, Y, rng, with_scalers
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*this model is not localized", "ignore:KernelDifference", "ignore::sklearn.exceptions.ConvergenceWarning"

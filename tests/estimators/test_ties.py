@@ -7,8 +7,9 @@ import pytest
 from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, load, save
 from kernelweave.combiners import Localized, LpMKL, Product
 from kernelweave.estimators import SparseLargeMarginClassifier
-from kernelweave.estimators.ties import heavier_first, without_ties
+from kernelweave.estimators.classifier import without_ties
 from kernelweave.kernels import Gaussian, Linear
+from kernelweave.machines.multiclass import heavier_first
 from kernelweave.recipes import CohortModel
 
 RNG = np.random.RandomState(0)

@@ -15,7 +15,7 @@ from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ConvexMKL, EigenvalueCosts, FixedWeights, Localized, LpMKL, Mean
 from kernelweave.engines import InMemory
 from kernelweave.estimators import samples
-from kernelweave.estimators.path import fit_path
+from kernelweave.estimators.reuse import fit_path
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.machines import SquaredOneClassMachine

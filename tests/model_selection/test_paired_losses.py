@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kernelweave.model_selection import paired_loss_test
-from kernelweave.model_selection.paired_losses import loss_statistics, mean_by_sample, paired_score_test
+from kernelweave.model_selection.statistics import loss_statistics, mean_by_sample, paired_score_test
 
 
 def test_by_hand():

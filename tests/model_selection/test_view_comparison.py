@@ -41,7 +41,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators import KernelVoting
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
-from kernelweave.model_selection import paired_loss_test, sample_scores, view_report
+from kernelweave.model_selection import paired_loss_test, view_comparison, view_report
 
 rng = np.random.default_rng(0)
 N = 80
@@ -156,7 +156,7 @@ def test_equal_losses_in_every_fold_are_no_proof():
 
 
 def test_a_score_that_is_no_mean_has_a_bootstrap(monkeypatch):
-    monkeypatch.setattr(sample_scores, "N_RESAMPLES", 40)
+    monkeypatch.setattr(view_comparison, "N_RESAMPLES", 40)
     report = view_report(SMALL, X, Y, cv=HALVES, scoring="roc_auc")
     assert report.loc[("a", "without"), "p_value"] < 0.01
     gini = view_report(SMALL, X, Y, cv=HALVES, scoring=lambda m, X, y: 2 * roc_auc_score(y, m.decision_function(X)) - 1)

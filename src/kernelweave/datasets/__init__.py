@@ -1,8 +1,7 @@
 """Data sets: the embedded MULTIFEAT digits, the papers' sets from a data home, and the toy problems of Gönen's PhD
 thesis (Boğaziçi University, 2010)."""
 
-from .loading import list_datasets, load_dataset
-from .multifeat import load_multifeat
+from .loading import list_datasets, load_dataset, load_multifeat
 from .toy import gauss_posterior, make_gauss, make_local_projection_toy
 
 __all__ = [

@@ -1,8 +1,11 @@
-"""`load_dataset` and `list_datasets`: the papers' data sets from a data home.
+"""Loaders: MULTIFEAT, which is embedded, and the papers' other data sets from a data home.
 
 A data home is a folder with one ``NAME.npz`` per data set: an array for each view (``X`` where there is one view) and
 ``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix, sets of sparse views the same for
 each view (``VIEW_data``, ...). Files are read without pickle and checked.
+
+``data/multifeat.npz`` is the Multiple Features data set of the UCI Machine Learning Repository (R. Duin,
+doi:10.24432/C5HC70), licensed CC BY 4.0; see ``data/LICENSE.md``.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,11 +27,18 @@ from sklearn.utils import Bunch
 from ..validation import Choice, check
 from ..views import stack_views
 from .catalogue import CATALOGUE, DatasetSpec, find_spec
-from .multifeat import load_multifeat
 
 ENVIRONMENT = "KERNELWEAVE_DATA"
 _CSR = ("data", "indices", "indptr", "shape")
 _SCIKIT_LEARN = {"iris": load_iris, "wdbc": load_breast_cancer}
+_VIEWS = {
+    "fac": "216 profile correlations",
+    "fou": "76 Fourier coefficients of the character shapes",
+    "kar": "64 Karhunen-Loeve coefficients",
+    "mor": "6 morphological features",
+    "pix": "240 pixel averages in 2 x 3 windows",
+    "zer": "47 Zernike moments",
+}
 
 
 def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = False, data_home: Any = None) -> Any:
@@ -71,7 +82,8 @@ def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = Fa
     ((150, 4), ['setosa or virginica', 'versicolor'], 50)
     """
     name, spec = find_spec(name)
-    merge = _find_variant(name, spec, variant)
+    check(repr(name), "variant", variant, Choice(None, *spec.variants))
+    merge = None if variant is None else spec.variants[variant]
     data, labels, extras = _read(name, spec, data_home)
     if spec.classes:
         target, kept, target_names = _encode(name, spec, labels, merge)
@@ -137,11 +149,6 @@ def data_folder(data_home: Any = None) -> Path | None:
     """The folder with the files, as other processes find it too; None where there is none."""
     home = _home(data_home)
     return None if home is None else home.absolute()
-
-
-def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[str, tuple[int, ...]] | None:
-    check(repr(name), "variant", variant, Choice(None, *spec.variants))
-    return None if variant is None else spec.variants[variant]
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
@@ -279,3 +286,63 @@ def _description(name: str, spec: DatasetSpec, data: Any, variant: str | None) -
         lines.append(f"Variant {variant}: {named}.")
     lines += [spec.note] if spec.note else []
     return "\n".join([*lines, f"Source: {spec.archive}. Licence: {spec.licence}."])
+
+
+def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
+    """Load MULTIFEAT: 2000 handwritten digits, 200 of each, described by six views.
+
+    ========  ================================================
+    view      columns
+    ========  ================================================
+    ``fac``   216 profile correlations
+    ``fou``   76 Fourier coefficients of the character shapes
+    ``kar``   64 Karhunen-Loeve coefficients
+    ``mor``   6 morphological features
+    ``pix``   240 pixel averages in 2 x 3 windows
+    ``zer``   47 Zernike moments
+    ========  ================================================
+
+    Parameters
+    ----------
+    target : {None, "small-vs-large", "even-vs-odd"}
+        None for the ten digits; "small-vs-large" (MULTIFEAT-SL of the thesis (Gönen 2010)) for 0 to 4 (class 0) against
+        5 to 9 (class 1); "even-vs-odd" for even (class 0) against odd digits (class 1).
+    return_X_y : bool
+        Whether to return only ``(X, y)``.
+
+    Returns
+    -------
+    Bunch
+        With ``data`` (DataFrame of shape (2000, 649), columns ``fac__0`` ... ``zer__46``), ``target``,
+        ``target_names``, ``view_names`` and ``DESCR``; or ``(data, target)``.
+
+    References
+    ----------
+    R. Duin, Multiple Features, UCI Machine Learning Repository, doi:10.24432/C5HC70 (CC BY 4.0).
+
+    Examples
+    --------
+    >>> from kernelweave import datasets
+    >>> X, y = datasets.load_multifeat(return_X_y=True)
+    >>> X.shape, X.columns[0]
+    ((2000, 649), 'fac__0')
+    """
+    spec = CATALOGUE["multifeat"]
+    check(None, "target", target, Choice(None, *spec.variants))
+    with files(__package__).joinpath("data/multifeat.npz").open("rb") as file:
+        arrays = np.load(file, allow_pickle=False)
+        data = stack_views({view: arrays[view].astype(float) for view in _VIEWS})
+        digits = arrays["y"].astype(int)
+    y, _, names = _encode("multifeat", spec, digits, None if target is None else spec.variants[target])
+    if return_X_y:
+        return data, y
+    return Bunch(data=data, target=y, target_names=names, view_names=list(_VIEWS), DESCR=_multifeat_description())
+
+
+def _multifeat_description() -> str:
+    views = "\n".join(f"- {name}: {text}" for name, text in _VIEWS.items())
+    return (
+        "Multiple Features (MULTIFEAT): 2000 handwritten digits, 200 of each, from Dutch utility maps.\n"
+        f"{views}\n"
+        "Source: R. Duin, Multiple Features, UCI Machine Learning Repository, doi:10.24432/C5HC70, CC BY 4.0."
+    )

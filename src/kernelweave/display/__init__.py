@@ -4,14 +4,10 @@ matplotlib is imported when one is drawn; it comes with the extra: ``pip install
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010).
 """
 
-from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay
-from .gating import GatingDisplay
-from .kernel_weights import KernelWeightsDisplay
-from .projection import ProjectionDisplay
-from .projection_images import ProjectionImagesDisplay
-from .regression_fit import RegressionFitDisplay
-from .response_surface import ResponseSurfaceDisplay
+from .fits import ConvergenceDisplay, RegressionFitDisplay, ResponseSurfaceDisplay
+from .projections import ProjectionDisplay, ProjectionImagesDisplay
+from .weights import GatingDisplay, KernelWeightsDisplay
 
 __all__ = [
     "ConvergenceDisplay",

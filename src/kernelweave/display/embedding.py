@@ -9,8 +9,19 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._models import check_samples, is_quantity
-from ._style import DARK, colour, legend_beside, marker, new_axes, options
+from .base import (
+    DARK,
+    check_samples,
+    colour,
+    is_quantity,
+    legend_beside,
+    legend_entry,
+    marker,
+    new_axes,
+    options,
+    quantity_colours,
+    without_frame,
+)
 
 _JITTER = 0.3
 
@@ -100,10 +111,6 @@ class EmbeddingDisplay:
             The one or two components to draw; a transformer with a single component is drawn along that one.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         if not hasattr(transformer, "transform"):
             raise ValueError(
@@ -139,10 +146,6 @@ class EmbeddingDisplay:
             The one or two components to draw.
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         points, y = check_samples(_dense(embedding), y, " (embedded)")
         names = _component_names(embedding, points.shape[1])
@@ -183,15 +186,12 @@ class EmbeddingDisplay:
             Further arguments of ``scatter`` for samples and for new samples.
         cmap : str
             Colour map of a quantity.
-
-        Returns
-        -------
-        self
         """
         flat = self.points.shape[1] == 1
         (ax,) = new_axes(1, ax, figsize=(6.0, 3.4 if flat else 4.6))
         self.collections_: list[Any] = []
-        colours = self._scale(cmap)
+        known = [values for values in (self.y, self.new_y) if values is not None]
+        colours = quantity_colours(cmap, *known) if known and self.classes is None else None
         self._draw(ax, self.points, self.y, colours, False, scatter_kw)
         if self.new_points is not None:
             self._draw(ax, self.new_points, self.new_y, colours, True, new_kw)
@@ -202,22 +202,11 @@ class EmbeddingDisplay:
             ax.set_yticks([])
         else:
             ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
-        ax.spines[["top", "right"]].set_visible(False)
+        without_frame(ax)
         if legend:
             self._explain(ax, colours)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _scale(self, cmap: str) -> Any:
-        """Colours of a quantity, common to all samples; None for classes."""
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        known = [values for values in (self.y, self.new_y) if values is not None]
-        if self.classes is not None or not known:
-            return None
-        values = np.concatenate(known).astype(float)
-        return ScalarMappable(Normalize(values.min(), values.max()), cmap)
 
     def _draw(self, ax: Any, points: np.ndarray, y: Any, colours: Any, new: bool, given: Any) -> None:
         positions = self._positions(points, y, new)
@@ -252,21 +241,19 @@ class EmbeddingDisplay:
         return np.column_stack([points[:, 0], strip + jitter])
 
     def _explain(self, ax: Any, colours: Any) -> None:
-        from matplotlib.lines import Line2D
-
         if colours is not None:
             ax.figure.colorbar(colours, ax=ax, label="y")
         handles = []
         if self.classes is not None:
             for place, name in enumerate(self.classes):
                 style = {"marker": marker(place), "color": colour(place), "linestyle": "none", "markersize": 5}
-                handles.append(Line2D([], [], label=str(name), **style))
+                handles.append(legend_entry(str(name), **style))
         if self.new_points is not None:
             style = {"linestyle": "none", "markersize": 5, "color": DARK}
             shape = {"marker": "x"} if self.new_y is None else {"marker": "o", "markerfacecolor": "none"}
-            handles.append(Line2D([], [], label="new", **style, **shape))
+            handles.append(legend_entry("new", **style, **shape))
         if handles:
-            legend_beside(ax, len(handles), handles)
+            legend_beside(ax, handles)
 
 
 def _dense(values: Any) -> Any:

@@ -11,19 +11,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Place, chosen_place
+from .._warnings import warn
+from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.base import as_numbers, fit_combiner
 from ..combiners.per_output import OutputKernels
 from ..engines.base import Rows
 from ..engines.targets import Counts
+from ..engines.training.machine import size_of
 from ..features.choosing import APPROXIMATION
 from ..machines import Loss, Machine, Solution
 from ..stacks import TrainingStack
@@ -31,22 +35,17 @@ from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, S
 from ..validation.inputs import check_new_data, unchanged_on_failure
 from ..views import FetchedViews, Views
 from ..views.table import Fetch
-from .convergence import warn_unless_converged
 from .explanations import Explanations
-from .fitted import FittedKernels
-from .kernel_lists.parameters import KernelParameters
-from .local_methods import LocalMethods
-from .prediction import wherever_X_is
+from .kernel_lists import KernelParameters
 from .progress import progress_bar
-from .samples import Samples, samples_of
-from .summary import summarize
-from .training import ExactKernels, check_features, rounding, telling_of_memory, training_of
+from .samples import Samples, by_blocks, samples_of
+from .training import ExactKernels, check_features, explained_memory_errors, rounding, training_of
 
 DEVICES = Choice("cpu", "cuda", "auto")
 _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_"
 
 
-class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
+class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _constraints = Constraints(
@@ -62,10 +61,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         verbose=Flag() | Whole(0),
     )
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
-        self._fit_kernel(X, y, sample_weight, posterior)
-        return self
 
     def fit_kernel(self, X: Any, y: Any) -> CombinedKernel:
         """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only.
@@ -94,7 +89,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                 return self._fit_to(samples, combiner, control)
 
     def _fit_to(self, samples: Samples, combiner: Combiner, control: FitControl) -> CombinedKernel:
-        """Fit to checked samples: the machine and the stack, the combined kernel, and what is stored of it."""
         counts: Any = samples.engine.sum(self._count)
         if counts.n_samples < 2:
             raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
@@ -104,7 +98,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         if self._start is not None:
             machine = machine.starting_at(self._start)
         watched = progress_bar(f"Fitting {type(self).__name__}") if self.verbose else nullcontext()
-        with watched as progress, telling_of_memory(stack):
+        with watched as progress, explained_memory_errors(stack):
             kernel = fit_combiner(self.combiner_, stack, machine, replace(control, progress=progress))
         solution: Any = kernel.solution
         # The gap of the kernel as it was computed, and what rounding of its values may add.
@@ -160,7 +154,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         return combiner
 
     def _output_names(self) -> list[Any]:
-        """What the machine's outputs are called, where there are several."""
         return list(range(len(self.intercept_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
@@ -179,7 +172,10 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
         else:
             own = kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel
-            self._store_features(solution.coef, getattr(own, "stack", stack))  # a combiner may have learned others
+            features: Any = getattr(own, "stack", stack)  # a combiner may have learned others
+            parts = [part.copy() for part in np.split(solution.coef, features.offsets[1:-1])]
+            self.feature_coef_ = dict(zip(features.names, parts, strict=True))
+            self.trace_shares_ = pd.Series([m.trace_share for m in features.maps], features.names, dtype=float)
         self.intercept_ = solution.intercept
         weights = kernel.weights()
         if weights.ndim == 1:
@@ -193,12 +189,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         self._store_use(kernel)
         self.__dict__.update(kernel.attributes())
         self._store_summary(kernel, samples, support)
-
-    def _store_features(self, coef: np.ndarray, stack: Any) -> None:
-        """Store what a model has in the place of support vectors and their coefficients."""
-        parts = [part.copy() for part in np.split(coef, stack.offsets[1:-1])]
-        self.feature_coef_ = dict(zip(stack.names, parts, strict=True))
-        self.trace_shares_ = pd.Series([own.trace_share for own in stack.maps], stack.names, dtype=float)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
         """The history, with names of outputs where each has weights of its own."""
@@ -230,7 +220,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             labels = samples.whole.y if is_classifier(self) else None
             chosen = {"training": slice(None), "support": support}
             gated = "gates" in self.combiner_.methods
-            self.gating_summary_ = summarize(self._labelled_weights(weights), labels, chosen, gated)
+            self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
         """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
@@ -242,27 +232,19 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         return self._values_of(self._new_views(X, fetch))
 
-    def _place(self) -> Place:
-        """Where new samples are computed with."""
-        return chosen_place(self.device)
-
     def _values_of(self, views: Views) -> np.ndarray:
-        coef, place = self._coefficients(), self._place()
+        coef, place = self._coefficients(), chosen_place(self.device)
         if not place.is_host and not views.can_fetch:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:
                 return found + self.intercept_
-
-        def values(part: Views) -> np.ndarray:
-            return self._kernel.values(part, coef)
-
-        return views.in_blocks(self._values_per_sample(), values) + self.intercept_
+        values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.values(part, coef))
+        return values + self.intercept_
 
     def _values_per_sample(self) -> int:
         return self._kernel.values_per_sample(self._coefficients())
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Public decision values."""
         values = self._values(X, fetch)  # an error where the model is not fitted, so that it has no rule
         return self._rule.decision(values)
 
@@ -277,7 +259,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             )
         return FetchedViews(Views(*check_new_data(self, X, self._kernel.reads())), fetch)
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
 
@@ -296,21 +278,17 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
             sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
-        return self._kernel_weights(X, fetch)
-
-    def _kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
-        """`kernel_weights` of samples in memory."""
         views = self._new_views(X, fetch)
         weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)
-        return self._labelled_weights(weights, X.index if isinstance(X, pd.DataFrame) else None)
+        return self._labelled(weights, X)
 
-    def _labelled_weights(self, weights: np.ndarray, index: Any = None) -> pd.DataFrame:
-        """Numbers for each sample and kernel, or for each sample, output and kernel, under their names."""
-        columns = pd.Index(self.kernel_names_)
-        if weights.ndim == 3:
-            columns = pd.MultiIndex.from_product([self._output_names(), self.kernel_names_], names=["output", "kernel"])
-            weights = weights.reshape(len(weights), -1)
-        return pd.DataFrame(weights, columns=columns, index=index)
+    def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
+        """Numbers for each sample (and output) and name, by default of a kernel, with the row labels of X."""
+        columns = pd.Index(self.kernel_names_ if names is None else names)
+        if values.ndim == 3:
+            columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
+            values = values.reshape(len(values), -1)
+        return pd.DataFrame(values, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
 
     def gating_summary(self, X: Any = None, y: Any = None) -> pd.DataFrame:
         """A summary of the kernel weights: their mean, and the share of samples for which they are positive.
@@ -368,7 +346,65 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+
+def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
+    """Warn, with advice that helps, where a fit (on explicit features or not) ended before `tol` was met."""
+    if solution.converged:
+        return
+    one_class = explicit and is_outlier_detector(estimator)
+    relative = solution.gap / size_of(solution.objective, 1.0 if one_class else 0.0)
+    # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
+    if 0 <= estimator.max_iter <= solution.steps:
+        advice = "raise max_iter"
+    elif explicit and estimator.dtype != "float64":
+        advice = 'use dtype="float64", lower C, or raise tol'
+    else:
+        advice = "lower C, scale the data, or raise tol"
+    if explicit:
+        found = f"{solution.steps} steps with a relative duality gap of {relative:.2g} (tol is {estimator.tol:g})"
+    else:
+        found = (
+            f"{solution.steps} solver steps with a largest KKT violation of {solution.violation:.2g} "
+            f"(tol is {estimator.tol:g})"
+        )
+        if not isnan(relative):  # as it is where a kernel is not positive semidefinite
+            found += f", a relative duality gap of {relative:.2g}"
+    warn(f"{type(estimator).__name__} stopped after {found}; {advice}", ConvergenceWarning)
+
+
+def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any], gated: bool = False) -> pd.DataFrame:
+    """Mean weight of each kernel, and the share of samples that it is positive for (thesis Table 5.17).
+
+    `weights` are NaN where a sample has no part in an output, and squares of gates where `gated`; `y` has classes to
+    sum up by, and `samples` the positions to sum up over, by name. The result has a row for each set of samples, class
+    ("all" is first) and kernel, with columns of these names, ``weight``, ``gate`` (if `gated`) and ``share``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> summarize(pd.DataFrame({"fac": [1.0, 0.0], "fou": [0.5, 0.5]}), None, {"given": slice(None)})
+      samples class kernel  weight  share
+    0   given   all    fac     0.5    0.5
+    1   given   all    fou     0.5    1.0
+    """
+    labels = None if y is None else np.asarray(y)
+    if labels is not None and labels.shape != (len(weights),):
+        raise ValueError(f"y has shape {labels.shape}, but there are {len(weights)} samples to sum up")
+    columns = weights.columns
+    kernels = columns.to_frame(index=False) if columns.nlevels > 1 else pd.DataFrame({"kernel": columns})
+    table = []
+    for name, positions in samples.items():
+        chosen = weights.iloc[positions]
+        groups = {} if labels is None else {label: labels[positions] == label for label in np.unique(labels)}
+        for label, members in {"all": slice(None), **groups}.items():
+            part = chosen[members]
+            if len(part):
+                shares = (part > 0).where(part.notna()).mean()
+                means = {"weight": part.mean().to_numpy()}
+                if gated:
+                    means["gate"] = np.sqrt(part).mean().to_numpy()
+                means["share"] = shares.to_numpy(dtype=float)
+                rows = pd.DataFrame({"samples": name, "class": label, **kernels, **means})
+                table.append(rows[part.notna().any().to_numpy()])
+    summary = pd.concat(table, ignore_index=True)
+    return summary.astype(dict.fromkeys(["samples", "class", *kernels], object))

@@ -1,29 +1,58 @@
-"""`MKLClassifier`: support vector and least-squares classification with several kernels."""
+"""`MKLClassifier`: support vector and least-squares classification, with ties within rounding and soft labels.
+
+Of classes whose decision values differ by no more than rounding, the heavier one is predicted. A decision value
+f(x) = sum_i c_i k(x, z_i) + b of n terms, whose kernel values read d columns, is computed with an error of at most
+about
+
+    r(x) = (n eps + d^(1/2) eps') (1 + |b| + sum_i |c_i| (1 + |k(x, z_i)|)).
+
+The sum is always in float64, with its unit eps; n eps is the bound of any order of summation, which BLAS changes with
+the size of the batch. eps' is the unit of what kernel values are computed in: float64 on the host, float32 on a device
+unless the model says float64; their own sums are long and of random signs, hence the root (Higham and Mary, 2019, A new
+approach to probabilistic rounding error analysis). b comes from such a sum over training samples, whose targets are +1
+and -1 and whose normalised kernel values are about 1: the two ones. Values that are farther apart are never moved, so
+the solver's tolerance makes no ties. Those in a tie are moved, by no more than their error, so that their argmax, or
+their sign, is the label for everybody who reads them: `predict`, a calibration, a report.
+
+Soft labels are posterior probabilities, given by the user or estimated from the nearest neighbours. The thesis (section
+1.5, after Gönen, Tanuğur and Alpaydın, 2008) estimates Pr(l|x_i) by the share of class l among the k nearest neighbours
+of x_i. Neighbours here are the k nearest *other* training samples in the feature space of the mean of the normalised
+kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts the same, and any kernel can be used.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import ClassifierMixin
 
-from ..combiners import Combiner, PerOutput
+from ..arrays import chosen_place
+from ..combiners import Combiner, PerOutput, WeightedSum
 from ..engines.targets import ClassTargets, LabelCounts, count_labels
 from ..machines import BinaryLoss, Hinge, SquaredHinge, SquaredMargin
+from ..machines.multiclass import heavier_first
+from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Instance, Number, Whole
 from ..validation.inputs import check_labels, one_class_error
+from ..views import Views
 from ..views.table import Fetch
 from .base import KernelMachineEstimator
-from .prediction import ScoredAnywhere, wherever_X_is
-from .soft_labels import as_class_posteriors, neighbour_posteriors
-from .ties import rounding_of, without_ties
+from .samples import ScoreMixin, by_blocks
 from .training import ExactKernels, check_multiclass
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
+#: Values farther apart than this share of the margin, which is 1, are not looked at: in a model whose rounding were
+#: larger no value would mean anything.
+DOUBT = 1e-2
+EPS = float(np.finfo(np.float64).eps)
+_BLOCK_ROWS = 512
 
 
-class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
+class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     """Support vector classification with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b`` in the space of the
@@ -267,9 +296,10 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, posterior)
+        self._fit_kernel(X, y, sample_weight, posterior)
+        return self
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
@@ -277,17 +307,16 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+            As in `predict`.
         """
         return self._decide(X, fetch)
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Class labels, those with the largest decision value.
 
         Of classes whose values differ by no more than rounding, it is the one of larger `class_count_`, whatever other
-        samples X holds; decision values say so too, see `estimators.ties`.
+        samples X holds; decision values say so too.
 
         Parameters
         ----------
@@ -301,13 +330,8 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         views = self._new_views(X, fetch)
-        single = self.dtype != "float64" and not self._place().is_host
-
-        def rounding(rows: np.ndarray) -> np.ndarray:
-            return rounding_of(self._kernel, views.rows(rows), self._coefficients(), self.intercept_, single=single)
-
-        weight, by_pairs = vars(self).get("class_count_"), hasattr(self._rule, "pairs")
-        return without_ties(self._rule.decision, self._values_of(views), weight, rounding, by_pairs=by_pairs)
+        single = self.dtype != "float64" and not chosen_place(self.device).is_host
+        return classifier_decision(self, views, self._values_of(views), self._coefficients(), single=single)
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
@@ -359,3 +383,115 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         if self.multiclass != "one-vs-one" or k == 2:
             return list(self.classes_)
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
+
+
+def without_ties(
+    decide: Callable[[np.ndarray], np.ndarray],
+    values: np.ndarray,
+    weight: np.ndarray | None,
+    rounding: Callable[[np.ndarray], np.ndarray],
+    *,
+    by_pairs: bool = False,
+) -> np.ndarray:
+    """Public decision values from raw ones, of which the heavier class of a tie is the largest.
+
+    `decide` makes public values of raw ones (`Machine.decision`). `weight` is the sum of the sample weights of each
+    class, of equal ones the first counts as heavier; None, as in a file of an earlier version, leaves values as they
+    are. `rounding` gives r(x) of the samples at some positions, for each output, and is only called where it may
+    matter. `by_pairs` says that outputs decide between two of several classes.
+    """
+    decision = decide(values)
+    if weight is None:
+        return decision
+    pairs = np.array([(a, b) for a in range(len(weight)) for b in range(a + 1, len(weight))])
+    signed = by_pairs or len(weight) == 2  # a value is for the second class of a pair where it is positive
+    lead = np.abs(values).min(axis=1) if signed else np.full(len(values), np.inf)
+    if decision.ndim == 2:
+        lead = np.minimum(lead, np.diff(np.partition(decision, -2)[:, -2:])[:, 0])
+    doubtful = np.flatnonzero(lead <= DOUBT)
+    if not len(doubtful):
+        return decision
+    error, own = rounding(doubtful), values[doubtful]
+    if signed:
+        sign = np.where(weight[pairs[:, 1]] > weight[pairs[:, 0]], 1.0, -1.0)
+        own = decide(np.where(np.abs(own) <= error, sign * np.maximum(np.abs(own), EPS), own))
+        # A class's votes are whole numbers, and a value adds a third of itself at most to what decides among equals.
+        error = error.sum(axis=1) / 3.0 + EPS * len(weight)
+    else:
+        own, error = decide(own), error.max(axis=1)
+    decision[doubtful] = own if own.ndim == 1 else heavier_first(own, 2.0 * error, weight)
+    return decision
+
+
+def classifier_decision(
+    model: Any, views: Views, values: np.ndarray, coef: np.ndarray, *, single: bool = False
+) -> np.ndarray:
+    """Public decision values of a fitted classifier; `single` where kernel values are computed in float32."""
+    kernel, intercept = model._kernel, model.intercept_
+    unit = len(coef) * EPS + len(kernel.columns()) ** 0.5 * (float(np.finfo(np.float32).eps) if single else EPS)
+
+    def rounding(rows: np.ndarray) -> np.ndarray:
+        found = views.rows(rows).in_blocks(kernel.values_per_sample(coef), lambda part: kernel.sizes(part, coef))
+        return unit * (1.0 + np.abs(intercept) + np.abs(coef).sum(axis=0) + found)  # r(x)
+
+    weight, by_pairs = vars(model).get("class_count_"), hasattr(model._rule, "pairs")
+    return without_ties(model._rule.decision, values, weight, rounding, by_pairs=by_pairs)
+
+
+def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
+    """Checked probabilities with one column for each class; one-dimensional ones are of the second of two classes."""
+    labels = posterior.index.tolist() if isinstance(posterior, pd.Series | pd.DataFrame) else range(len(posterior))
+    posterior = _in_order(posterior, classes)
+    if posterior.ndim == 1 and len(classes) == 2:
+        posterior = np.column_stack([1 - posterior, posterior])
+    if posterior.ndim != 2 or posterior.shape[1] != len(classes):
+        wanted = "one column for each class"
+        wanted += f" or one dimension for Pr({classes[1]}|x)" if len(classes) == 2 else ""
+        raise ValueError(
+            f"posterior must have {wanted}, in the order {classes.tolist()}, but its shape is {posterior.shape}"
+        )
+    off = np.abs(posterior.sum(axis=1) - 1) > 1e-6
+    if off.any():
+        sample = labels[np.flatnonzero(off)[0]]
+        raise ValueError(f"the posteriors of each sample must sum to 1, but those of sample {sample!r} do not")
+    return posterior
+
+
+def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
+    """The values, with the columns of a data frame in the order of the classes that they name.
+
+    Columns numbered by pandas, 0 ... n_classes - 1, are no class names: they are in order.
+    """
+    if isinstance(posterior, pd.DataFrame) and not posterior.columns.equals(pd.RangeIndex(len(classes))):
+        columns = list(posterior.columns)
+        if len(set(columns)) < len(columns) or set(columns) != set(classes.tolist()):
+            raise ValueError(
+                f"the columns of posterior must be named by the classes {classes.tolist()}, not {columns}; rename "
+                "them, or pass posterior.to_numpy() with its columns in that order"
+            )
+        posterior = posterior[classes.tolist()]
+    elif isinstance(posterior, pd.Series) and len(classes) == 2 and posterior.name == classes[0]:
+        raise ValueError(
+            f"posterior is a series of the class {classes[0]!r}, by its name; one dimension means Pr({classes[1]}|x): "
+            "pass 1 - posterior, or a data frame with a column for each class"
+        )
+    return np.asarray(posterior)
+
+
+def neighbour_posteriors(stack: TrainingStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
+    """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
+    n = len(labels)
+    if n_neighbors >= n:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"
+        )
+    K = WeightedSum(stack, np.full(stack.n_kernels, 1 / stack.n_kernels), owner="soft_labels").gram()
+    diagonal = K.diagonal().copy()
+    posterior = np.zeros((n, n_classes))
+    for first in range(0, n, _BLOCK_ROWS):
+        rows = np.arange(first, min(n, first + _BLOCK_ROWS))
+        distance = diagonal - 2.0 * K[rows]  # up to k(x, x), which all candidates share
+        distance[np.arange(len(rows)), rows] = np.inf
+        nearest = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        np.add.at(posterior, (np.repeat(rows, n_neighbors), labels[nearest].ravel()), 1.0 / n_neighbors)
+    return np.clip(posterior, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What decides: the parts of decision values that kernels add, and the weights of features.
+"""What decides, and where: the parts of decision values, the weights of features, and what gates and projections do.
 
 A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values that are sums too:
 
@@ -7,24 +7,38 @@ A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values
 `contributions` has each term's part. A term is a kernel, with its weight or with the gates of both samples, or a
 product of kernels where the combiner has products. For a linear kernel of one weight the part is linear in the sample,
 <w_m, x_m> with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
+
+The other methods are for combiners with learned projections or gates:
+
+=============================  =====================================================
+SLDR                           here
+=============================  =====================================================
+z^m = W_m' x^m                 `project`
+W_m                            `projections_`
+T                              `gating_projection_`
+T' x^G                         `gating_space`
+T v_m, v_m0                    `gating_coef_`, `gating_intercept_`
+regions of the gating model    `region`
+=============================  =====================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..combiners import CombinedKernel
-from ..kernels import Kernel, KernelStack
+from ..combiners.projected import component_names
 from ..machines import Machine
 from ..validation import shown
 from ..views import Views
 from ..views.table import Fetch
-from .prediction import in_files_too
+from .fitted import FittedKernels
+from .samples import by_blocks
 
 INTERCEPT = "intercept"
 
@@ -34,23 +48,34 @@ def part_names(terms: Iterable[str]) -> list[str]:
     return [*(f"{term} (view)" if term == INTERCEPT else term for term in terms), INTERCEPT]
 
 
-class Explanations:
-    """Mixin of estimators: decision values by kernel and by feature."""
+def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
+    """Whether a method is one of the estimator's combiner, for `available_if`; see `Combiner.methods`."""
 
-    kernels_: list[Kernel]
-    kernel_names_: list[str]
-    _coefficients: Callable[[], np.ndarray]
-    intercept_: np.ndarray
+    def check(estimator: Any) -> bool:
+        combiner = getattr(estimator, "combiner_", estimator.combiner)
+        if name in getattr(combiner, "methods", ()):
+            return True
+        raise AttributeError(f"{name} needs {remedy}, not {combiner!r:.80}")
+
+    return check
+
+
+class Explanations(FittedKernels):
+    """Mixin of estimators: decision values by kernel and by feature, gates and projections."""
+
+    active_kernels_: list[str]
     combiner_: Any
-    n_features_in_: int
-    _kernel: CombinedKernel
-    _rule: Machine
+    intercept_: np.ndarray
+    kernel_weights: Callable[..., pd.DataFrame]
+    _coefficients: Callable[[], np.ndarray]
+    _kernel: Any
+    _labelled: Callable[..., pd.DataFrame]
     _new_views: Callable[..., Views]
-    _stack: Callable[[], KernelStack]
-    _values_per_sample: Callable[[], int]
     _output_names: Callable[[], list[Any]]
+    _rule: Machine
+    _values_per_sample: Callable[[], int]
 
-    @in_files_too
+    @by_blocks(dask=False)
     def contributions(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """What each kernel adds to the decision value of each sample; with the intercept, the parts add up to it.
 
@@ -112,12 +137,8 @@ class Explanations:
         coef = self._coefficients()
         shares = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.shares(part, coef))
         intercept = np.broadcast_to(self.intercept_[:, None], (*shares.shape[:2], 1))
-        parts, names = np.concatenate([shares, intercept], axis=2), part_names(self._kernel.terms)
-        columns = pd.Index(names)
-        if parts.shape[1] > 1:
-            columns = pd.MultiIndex.from_product([self._output_names(), names], names=["output", "kernel"])
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(parts.reshape(len(parts), -1), columns=columns, index=index)
+        parts = np.concatenate([shares, intercept], axis=2)
+        return self._labelled(_of_outputs(parts), X, part_names(self._kernel.terms))
 
     def feature_weights(self, view: str) -> pd.Series | pd.DataFrame:
         """The weight of each feature of a linear kernel: the vector w_m, whose product with a sample is its part.
@@ -203,7 +224,9 @@ class Explanations:
                 return f"the kernel {name!r} is not linear in the columns of X"
             if not is_active and getattr(kernel, "takes_text", False):
                 return f"the view of the kernel {name!r} may be text"
-        if not _decides_by_values(self._rule, len(self.intercept_)):
+        values = np.random.RandomState(0).normal(size=(4, len(self.intercept_)))
+        decided = self._rule.decision(values)
+        if decided.size != values.size or not np.array_equal(decided.reshape(values.shape), values):
             return "decision_function counts votes"
         coef = np.zeros((len(self.intercept_), self.n_features_in_))
         for m in np.flatnonzero(active).tolist():
@@ -236,7 +259,8 @@ class Explanations:
         names, kernels = self.kernel_names_, self.kernels_
         if view in names and kernels[names.index(view)].is_linear:
             return names.index(view)
-        over = [m for m, kernel in enumerate(kernels) if _is_over(kernel, view)]
+        views = [getattr(kernel, "view", None) for kernel in kernels]
+        over = [m for m, own in enumerate(views) if isinstance(own, str) and own == view]
         linear = [m for m in over if kernels[m].is_linear]
         if len(linear) == 1:
             return linear[0]
@@ -250,19 +274,143 @@ class Explanations:
             "model_selection.view_importance(model, X, y) has by how much permuted columns lower the score"
         )
 
+    @available_if(_offered("project", "a combiner that learns projections, such as Projected"))
+    @by_blocks(dask=False)
+    def project(self, X: Any, by_kernel: bool = False) -> pd.DataFrame | dict[str, pd.DataFrame]:
+        """Samples in the learned low-dimensional spaces; for the combiner `Projected`.
 
-def _is_over(kernel: Any, view: str) -> bool:
-    own = getattr(kernel, "view", None)
-    return isinstance(own, str) and own == view
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        by_kernel : bool
+            Whether to return the projection of every active kernel by itself, without its gate.
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_components), or dict of them by kernel name
+            eta_m(x) W_m' x^m of all kernels side by side, columns ``name__0``, ``name__1``, ...; the decision function
+            of linear kernels is linear in them. A kernel that leaves the model, or whose view a sample lacks, is 0
+            there. By kernel, only active ones are there and a sample that lacks the view has NaN.
+        """
+        views = self._new_views(X)
+
+        def compute(part: Views) -> np.ndarray:
+            gates, points = self._kernel.project(part)
+            return np.hstack([gates, *points])
+
+        table, kernels = views.in_blocks(self._values_per_sample(), compute), self.kernel_names_
+        ends = np.cumsum([count for _, count in self._kernel.layout.shapes])[:-1]
+        gates, points = table[:, : len(kernels)], np.split(table[:, len(kernels) :], ends, axis=1)
+        frames = {
+            name: self._labelled(Z, X, component_names(name, Z.shape[1]))
+            for name, Z in zip(kernels, points, strict=True)
+        }
+        if by_kernel:
+            return {name: frame for name, frame in frames.items() if name in self.active_kernels_}
+        gated = [frame.mul(gates[:, m], axis=0).fillna(0.0) for m, frame in enumerate(frames.values())]
+        return pd.concat(gated, axis=1)
+
+    @available_if(_offered("gating_space", "the combiner Projected with gating_components set"))
+    @by_blocks(dask=False)
+    def gating_space(self, X: Any) -> pd.DataFrame:
+        """Samples in the learned space in which regions are divided; for `Projected` with `gating_components`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_gating_components)
+            T' x^G, columns ``gating__0``, ``gating__1``, ...
+        """
+        codes = self._kernel.codes_of(self._new_views(X))
+        return self._labelled(codes, X, component_names("gating", codes.shape[1]))
+
+    @available_if(_offered("region", "a combiner with a gating model, such as Localized()"))
+    @by_blocks(dask=False)
+    def region(self, X: Any) -> np.ndarray:
+        """The name of the kernel with the largest gate for each sample; for combiners with a gating model.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of object, shape (n_samples,)
+            None for a sample whose gates are all closed.
+        """
+        weights = self.kernel_weights(X).to_numpy()
+        names = np.asarray(self.kernel_names_, dtype="O")[weights.argmax(axis=1)]
+        names[weights.max(axis=1) == 0.0] = None
+        return names
+
+    @available_if(_offered("gates", "a combiner with gates, such as Localized()"))
+    @by_blocks(dask=True)
+    def gates(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
+        """How open each kernel is for each sample: g_m(x), whose squares are `kernel_weights`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            As in `predict`.
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_kernels)
+            Columns as in `kernel_weights`. Squares sum to 1, unless the gating model has ``norm="paper"``.
+        """
+        return np.sqrt(self.kernel_weights(X, fetch))
+
+    @available_if(_offered("local_values", "a combiner with gates, such as Localized()"))
+    @by_blocks(dask=False)
+    def local_values(self, X: Any) -> pd.DataFrame:
+        """The decision values of each sample if one kernel's gate were 1 and all others 0.
+
+        These are the local models that gates choose from: ``<w_m, phi_m(x)> + b``. Weighted by the gates, their parts
+        without b add up to the decision value less b.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_kernels)
+            Columns are kernel names, or pairs of output and kernel name where the machine has several outputs; NaN
+            where a sample lacks the view.
+        """
+        views = self._new_views(X)
+        coef = self._coefficients()
+        values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.local_values(part, coef))
+        return self._labelled(_of_outputs(values + self.intercept_[:, None]), X)
 
 
-def _decides_by_values(rule: Machine, n_outputs: int) -> bool:
-    """Whether public decision values are the machine's own, rather than votes."""
-    values = np.random.RandomState(0).normal(size=(4, n_outputs))
-    decided = rule.decision(values)
-    return decided.size == values.size and np.array_equal(decided.reshape(values.shape), values)
+def _of_outputs(values: np.ndarray) -> np.ndarray:
+    """Values of shape (n_samples, n_outputs, n_kernels), without the second axis where there is one output."""
+    return values if values.shape[1] > 1 else values[:, 0]
 
 
 def terms_of(model: Any) -> list[str] | None:
     """The names of the terms that decision values of a fitted model are sums over; None where they are no sum."""
     return list(model._kernel.terms) if model._kernel.is_sum else None
+
+
+def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
+    """The gates of a fitted model at points of its gating space."""
+    return model._kernel.gates_at(codes)
+
+
+def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
+    values = sum(
+        model._kernel.values_at(model.kernel_names_.index(name), Z, model._coefficients()) for name, Z in points.items()
+    )
+    return model._rule.decision(values + model.intercept_)
+
+
+def is_linear_in_projections(model: Any) -> bool:
+    """Whether the decision values of a fitted model are linear in the columns of `project`."""
+    return model._kernel.is_linear

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from threading import local
 from typing import Any
@@ -13,39 +13,32 @@ _shown = local()  # has `bars` while some are on the screen: there is one displa
 
 @contextmanager
 def progress_bar(description: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A callback ``(done, total)`` that moves a bar.
+    """A callback ``(done, total)`` that moves a bar; a `transient` one is for a terminal only and goes away in the end.
 
     The total is the most that a fit may take. One that converges earlier fills the bar when the block ends; one that
     fails leaves it where it was. A bar inside the block of another appears below it.
-
-    Parameters
-    ----------
-    description : str
-    transient : bool
-        Whether the bar is for a terminal only, on standard error, and goes away when the block ends.
     """
     from rich.console import Console
     from rich.progress import Progress
 
     around = getattr(_shown, "bars", None)
-    if around is not None:
-        bar = around.add_task(description, total=None)
-        try:
-            yield lambda done, total: around.update(bar, completed=min(done, total), total=total)
-        finally:
-            around.remove_task(bar)
-        return
     console = Console(stderr=True) if transient else None
     disabled = console is not None and not console.is_terminal
-    with Progress(console=console, transient=transient, disable=disabled) as bars:
+    own: Any = (
+        Progress(console=console, transient=transient, disable=disabled) if around is None else nullcontext(around)
+    )
+    with own as bars:
         _shown.bars = bars
+        bar = bars.add_task(description, total=None)
         try:
-            bar = bars.add_task(description, total=None)
             yield lambda done, total: bars.update(bar, completed=min(done, total), total=total)
             total = bars.tasks[0].total or 1
-            bars.update(bar, completed=total, total=total)
+            if around is None:
+                bars.update(bar, completed=total, total=total)
         finally:
-            _shown.bars = None
+            _shown.bars = around
+            if around is not None:
+                bars.remove_task(bar)
 
 
 def bars_of(estimator: Any, description: str) -> Any:

@@ -15,11 +15,10 @@ from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
 from ..views.table import Fetch
 from .base import KernelMachineEstimator
-from .prediction import ScoredAnywhere, wherever_X_is
-from .samples import set_target_names
+from .samples import ScoreMixin, by_blocks, set_target_names
 
 
-class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
+class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
@@ -152,9 +151,10 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        self._fit_kernel(X, y, sample_weight)
+        return self
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Predicted values, of shape (n_samples,) or, where y of the fit had two dimensions, (n_samples, n_targets).
 

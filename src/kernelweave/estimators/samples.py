@@ -1,6 +1,6 @@
-"""`samples_of`: the training samples of a fit, checked, in blocks, wherever they are.
+"""Samples wherever they are: those of a fit as an engine over blocks, new ones as X of a method.
 
-A fit begins with an engine over `engines.base.Rows`, whatever X is:
+A fit begins with `samples_of`, an engine over `engines.base.Rows`, whatever X is:
 
 ==================================  =======================================================================
 X                                   blocks
@@ -23,22 +23,28 @@ What an engine over rows must provide, so that everything after it is the same f
   `target_names_` where y has two dimensions (`set_target_names`).
 
 Neither the number of samples nor the labels have to be known beforehand.
+
+Methods that take new samples are written for X in memory; `by_blocks` calls them for each block of other X and puts
+the results together as that X would have them: lazily for Dask, in memory for files.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import chosen_place
 from ..engines import Engine, InMemory
 from ..engines.base import TARGET_BYTES, Rows, ranges
-from ..engines.cluster import is_dask, rows_on_dask
+from ..engines.cluster import is_dask, lazily, rows_on_dask
 from ..engines.device.making import MOST_ROWS as ON_DEVICE
 from ..engines.from_files import FromFiles
 from ..kernels.resources import available_memory
@@ -78,29 +84,21 @@ class Samples:
 
 
 def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Samples:
-    """The training samples of a fit; X, y and weights are checked.
-
-    Parameters
-    ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        Gets `n_features_in_`, `feature_names_in_` and `target_names_`.
-    X, y, sample_weight, posterior
-        As given to `fit`.
-    """
+    """The training samples of a fit, checked; the estimator gets its attributes of columns and targets."""
     exact = estimator.approximation is None
     if isinstance(X, TableInBlocks):
         if not exact:
-            return Samples(_in_files(estimator, X, y, sample_weight))
+            return Samples(_rows_in_files(estimator, X, y, sample_weight))
         X, y, sample_weight = _read_whole(estimator, X, y, sample_weight)
     elif is_dask(X):
         if not exact:
-            return Samples(_on_dask(estimator, X, y, sample_weight))
+            return Samples(_rows_on_dask(estimator, X, y, sample_weight))
         raise ValueError(
             f"{type(estimator).__name__} with exact kernels compares all pairs of samples, for which the chunks of a "
             'Dask collection would have to be gathered; set approximation="nystroem" (explicit features), or pass '
             "X.compute() where it fits into memory"
         )
-    return _in_memory(estimator, X, y, sample_weight, posterior)
+    return _rows_of_arrays(estimator, X, y, sample_weight, posterior)
 
 
 def set_target_names(estimator: Any, names: list[Any] | None) -> None:
@@ -111,7 +109,6 @@ def set_target_names(estimator: Any, names: list[Any] | None) -> None:
 
 
 def _set_columns(estimator: Any, n_features: int, names: Any = None) -> None:
-    """Store the number of columns and their names (None where they have none) in an estimator."""
     estimator.__dict__.pop("feature_names_in_", None)
     estimator.n_features_in_ = int(n_features)
     if names is not None:
@@ -122,10 +119,14 @@ def _kind_of_targets(estimator: Any) -> str | None:
     return "labels" if is_classifier(estimator) else "numbers" if is_regressor(estimator) else None
 
 
-# In memory
+def _target_is_missing(estimator: Any, advice: str = "") -> ValueError:
+    return ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None{advice}")
 
 
-def _in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any) -> Samples:
+# Training samples in memory and on Dask
+
+
+def _rows_of_arrays(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any) -> Samples:
     check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
     views = Views(*check_training_data(estimator, X))
     weight = check_sample_weight(sample_weight, views.n_samples)
@@ -143,32 +144,18 @@ def _in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: An
 
 
 def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None = None) -> InMemory:
-    """Samples in memory as blocks.
-
-    Parameters
-    ----------
-    views : Views
-    y : ndarray or None
-    weight : ndarray of shape (n_samples,)
-        Positive.
-    n_rows : int, optional
-        Samples of a block; by default as many as take `TARGET_BYTES`, from 1024 to 8192.
-    """
-    n = views.n_samples
+    """Samples in memory as blocks of `n_rows`, by default as many as take `TARGET_BYTES`, from 1024 to 8192."""
     if n_rows is None:
         n_rows = int(np.clip(TARGET_BYTES // (8 * max(1, views.X.shape[1])), LEAST_ROWS, MOST_ROWS))
-    parts = ranges(n, n_rows)
-    return InMemory([Rows(p.start, views.rows(p), None if y is None else y[p], weight[p]) for p in parts])
+    slices = ranges(views.n_samples, n_rows)
+    return InMemory([Rows(s.start, views.rows(s), None if y is None else y[s], weight[s]) for s in slices])
 
 
-# On Dask
-
-
-def _on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
+def _rows_on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
     """An engine over the chunks of Dask collections; y and weights may be in memory, too."""
     targets = _kind_of_targets(estimator)
     if targets is not None and y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+        raise _target_is_missing(estimator)
     engine, chunks = rows_on_dask(X, y, sample_weight, targets)
     named = chunks.columns is not None and all(isinstance(name, str) for name in chunks.columns)
     _set_columns(estimator, chunks.n_columns, chunks.columns if named else None)
@@ -177,10 +164,10 @@ def _on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
     return engine
 
 
-# In files
+# Training samples in files
 
 
-def _in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> FromFiles:
+def _rows_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> FromFiles:
     """An engine over the samples of an open table; `sample_weight` may be the name of a column, which leaves X."""
     targets, target_names = _kind_of_targets(estimator), table.target_names
     if table.n_samples < 2:
@@ -273,23 +260,15 @@ class StoredSamples:
 
 
 def targets_given(estimator: Any, table: TableInBlocks, y: Any) -> Any:
-    """The targets that are given beside a table, None where it has its own; both, and none, are errors.
-
-    Parameters
-    ----------
-    estimator : estimator
-    table : TableInBlocks
-    y : array or None
-    """
+    """The targets that are given beside a table, None where it has its own; both, and none, are errors."""
     if y is not None and table.target is not None:
         raise ValueError(
             f"the table has the target {table.target!r}, and y is given as well; leave y out, or open the views "
             "without target"
         )
     if y is None and table.target is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: name it when the files are "
-            "opened, open_views(paths, target=...), or pass y"
+        raise _target_is_missing(
+            estimator, ": name it when the files are opened, open_views(paths, target=...), or pass y"
         )
     return y
 
@@ -300,12 +279,7 @@ def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray
 
 
 def check_fits(table: TableInBlocks) -> None:
-    """Refuse a table that would take too much memory for exact kernels; the message names the remedy.
-
-    Parameters
-    ----------
-    table : TableInBlocks
-    """
+    """Refuse a table that would take too much memory for exact kernels; the message names the remedy."""
     free = available_memory()
     if free is not None and table.nbytes > WHOLE_SHARE * free:
         raise ValueError(
@@ -331,3 +305,110 @@ def _read_whole(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any
         column, table = table.column(sample_weight, "sample_weight"), table.without(sample_weight)
         sample_weight = column.read(0, table.n_samples)
     return table.rows(0, table.n_samples), y, sample_weight
+
+
+# New samples
+
+
+def by_blocks(*, dask: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a method of an estimator, ``method(self, X, ...)``, take X in files and, with `dask`, Dask collections."""
+
+    def decorated(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def called(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+            if isinstance(X, TableInBlocks):
+                return _results_in_files(self, method.__name__, X, *arguments, **options)
+            if dask and is_dask(X):
+                return _results_on_dask(self, method.__name__, X, *arguments, **options)
+            return method(self, X, *arguments, **options)
+
+        return called
+
+    return decorated
+
+
+def _results_on_dask(estimator: Any, method: str, X: Any, fetch: Any = None) -> Any:
+    """A method of a fitted estimator for the chunks of X, lazily: a Dask array, or a data frame of weights."""
+    check_is_fitted(estimator)
+    if fetch is not None:
+        raise ValueError("fetch is for samples in memory: its positions are those of all of X, not of a chunk")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
+    if hasattr(X, "chunks") and X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+    return lazily(estimator, method, X, _empty_result(estimator, method))
+
+
+def _empty_result(estimator: Any, method: str) -> Any:
+    """What a method returns for no sample."""
+    if method in ("kernel_weights", "gates"):
+        return estimator._labelled(np.empty((0, *estimator.kernel_weights_.shape)))
+    if method == "predict" and is_classifier(estimator):
+        return np.empty(0, dtype=estimator.classes_.dtype)
+    if method == "predict" and is_outlier_detector(estimator):
+        return np.empty(0, dtype=int)
+    values = estimator._rule.decision(np.zeros((1, len(estimator.intercept_))))
+    return (values.reshape(1, -1) if hasattr(estimator, "target_names_") else values)[:0]
+
+
+class StoredFrames:
+    """Blocks of X of an open table, with the sample ids as index."""
+
+    def __init__(self, table: TableInBlocks):
+        self.table, self.n_blocks = table, table.n_blocks
+
+    def block(self, number: int) -> pd.DataFrame:
+        """The samples of a block."""
+        return self.table.rows(*self.table.limits(number))
+
+
+def _results_in_files(estimator: Any, name: str, X: TableInBlocks, *arguments: Any, **options: Any) -> Any:
+    """What a method of an estimator returns for all samples of an open table, found block by block."""
+    given = [options.get("fetch"), *(arguments[:1] if name != "project" else ())]
+    if any(one is not None for one in given):
+        raise ValueError("fetch is for X in memory; a view that is missing from a file stays missing")
+    engine = FromFiles(StoredFrames(X), watch=bars_of(estimator, f"{type(estimator).__name__}.{name}"))
+    return _joined(list(engine.results(_called, estimator, name, arguments, options)))
+
+
+def _called(X: pd.DataFrame, estimator: Any, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return getattr(estimator, name)(X, *arguments, **options)
+
+
+def _joined(results: list[Any]) -> Any:
+    if isinstance(results[0], dict):
+        return {key: _joined([result[key] for result in results]) for key in results[0]}
+    return pd.concat(results) if isinstance(results[0], pd.DataFrame | pd.Series) else np.concatenate(results)
+
+
+class ScoreMixin:
+    """`score` for X in memory, with y, and for a table in files, which has its own targets."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of labels that are predicted rightly (accuracy), or of the variance of numbers explained (R2).
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            None where X is an `OpenViews` with a target, which is compared then.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Of an `OpenViews` also the name of a column.
+
+        Returns
+        -------
+        float
+        """
+        if isinstance(X, TableInBlocks):
+            if y is None:
+                targets_given(self, X, y)
+                y = whole_targets(X)
+            if isinstance(sample_weight, str):
+                column = X.column(sample_weight, "sample_weight")
+                sample_weight = np.asarray(column.read(0, X.n_samples), dtype=np.float64)
+        elif y is None:
+            raise _target_is_missing(self)
+        return super().score(X, y, sample_weight)  # type: ignore[misc]  # of the mixin of scikit-learn behind this one

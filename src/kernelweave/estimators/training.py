@@ -96,20 +96,7 @@ class Training(NamedTuple):
 def training_of(
     estimator: Any, samples: Samples, n_samples: int, targets: Any, combiner: Combiner, rng: np.random.RandomState
 ) -> Training:
-    """The stack and the machine of a fit.
-
-    Parameters
-    ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        With checked parameters.
-    samples : Samples
-    n_samples : int
-        Of all blocks.
-    targets : callable
-        What makes the machine of some samples, see `engines.targets`.
-    combiner : Combiner
-    rng : RandomState
-    """
+    """The stack and the machine of a fit; `targets` makes the machine of some samples, see `engines.targets`."""
     if estimator.approximation is not None:
         reads = bool(_inner(combiner).methods & {"gates", "project"})
         return on_features(estimator, samples.engine, n_samples, targets, rng, with_samples=reads)
@@ -121,7 +108,7 @@ def training_of(
 
 
 @contextmanager
-def telling_of_memory(stack: Any) -> Iterator[None]:
+def explained_memory_errors(stack: Any) -> Iterator[None]:
     """Turn a `MemoryError` of a fit on exact kernels into one that names the combined kernel and remedies."""
     try:
         yield
@@ -143,29 +130,12 @@ def telling_of_memory(stack: Any) -> Iterator[None]:
 
 
 def lacking(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels) -> str | None:
-    """Why a combiner cannot be fitted on a form of stacks, as the beginning of a sentence; None where it can.
-
-    Parameters
-    ----------
-    form : type of TrainingStack
-    combiner : Combiner
-    kernels : sequence of (name, Kernel)
-        None of them where they are not known yet.
-    """
+    """Why a combiner cannot be fitted on a form of stacks, as the beginning of a sentence; None where it can."""
     return next((why for operation, why in combiner.needs(kernels).items() if operation not in form.offers), None)
 
 
 def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
-    """Raise a `ValueError` where parameters of an estimator do not go with its approximation, if it has one.
-
-    Parameters
-    ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
-    combiner : Combiner
-        With checked parameters.
-    posterior
-        As given to `fit`.
-    """
+    """Raise a `ValueError` where parameters of an estimator do not go with its approximation, if it has one."""
     if estimator.approximation is None:
         return
     if posterior is not None or getattr(estimator, "soft_labels", None) is not None:
@@ -256,12 +226,6 @@ def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernel
     """What keeps a model from kernels in parts: its machine, its combiner or a kernel; None where nothing does.
 
     Where there are several obstacles, the remedy of one of them would lead to the next, so it is not named.
-
-    Parameters
-    ----------
-    combiner : Combiner
-    machine : Machine
-    kernels : sequence of (name, Kernel)
     """
     found: list[Obstacle] = []
     if not machine.takes_parts:
@@ -287,15 +251,7 @@ def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernel
 
 
 class ExactKernels:
-    """The kernels of an estimator for its training samples: fitted once it is known how they are to be held.
-
-    Parameters
-    ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        Its parameters `kernels`, `normalize`, `storage`, `device` and `dtype` are read.
-    rows : Rows
-        All training samples.
-    """
+    """The kernels of an estimator for its training samples: fitted once it is known how they are to be held."""
 
     def __init__(self, estimator: Any, rows: Rows):
         self.kernels = named_kernels(default_kernels(rows.views) if estimator.kernels is None else estimator.kernels)
@@ -311,13 +267,10 @@ class ExactKernels:
     def whole_stack(self, why: str, remedy: str) -> ExactStack:
         """The fitted kernels as whole matrices, for something that needs them before the machine is made.
 
-        Parameters
-        ----------
-        why, remedy : str
-            What needs them, as a sentence, and what to use in its place.
+        `why` says what needs them, as a sentence, and `remedy` what to use in its place.
         """
-        if self._wants_parts():
-            self._meets((why, [remedy]))
+        if self._wants_tiles():
+            self._can_use_tiles((why, [remedy]))
         self._whole = self._fitted("dense")
         self._whole.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
         return training(self._whole)
@@ -325,20 +278,19 @@ class ExactKernels:
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
         """The fitted kernels, held as `storage` and what can be had in parts decide."""
         if self._whole is not None:
-            stack = self._held(self._whole, "dense")
+            stack = self._with_storage(self._whole, "dense")
         else:
-            lazy = self._wants_parts() and self._meets(obstacle_to_tiles(combiner, machine, self.kernels))
+            lazy = self._wants_tiles() and self._can_use_tiles(obstacle_to_tiles(combiner, machine, self.kernels))
             stack = self._fitted("lazy" if lazy else "dense")
         if stack.dtype.name == "float32" and self._largest_cost(combiner, machine, stack) > LARGEST_COST:
             stack.dtype = np.dtype("float64")
         if stack.storage == "lazy":
             self._warn_if_large(combiner, machine)
         else:
-            stack.instead = self._instead(combiner, machine)
+            stack.instead = self._remedies(combiner, machine)
         return training(stack)
 
     def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
-        """Name explicit features where comparing all pairs of samples takes long."""
         n, most = self.rows.n_samples, LARGEST_ON_HOST if self.place.is_host else LARGEST_ON_DEVICE
         if n > most and has_features(combiner, machine, self.kernels):
             warn(
@@ -347,17 +299,16 @@ class ExactKernels:
                 "their number (docs/choosing_scale.md)"
             )
 
-    def _instead(self, combiner: Combiner, machine: Machine) -> list[str]:
-        """Parameters with which a model does without Gram matrices."""
+    def _remedies(self, combiner: Combiner, machine: Machine) -> list[str]:
         parts = obstacle_to_tiles(combiner, machine, self.kernels) is None
         return ['storage="lazy"'] * parts + [FEATURES] * has_features(combiner, machine, self.kernels)
 
-    def _wants_parts(self) -> bool:
+    def _wants_tiles(self) -> bool:
         if self.storage == "auto" and self.place.is_host:
             return not is_small(len(self.kernels), self.rows.n_samples, self.dtype)
         return self.storage != "dense"
 
-    def _meets(self, obstacle: Obstacle | None) -> bool:
+    def _can_use_tiles(self, obstacle: Obstacle | None) -> bool:
         """Whether there is no obstacle; an error where the user wants kernels in parts all the same."""
         if obstacle is not None and not (self.storage == "auto" and self.place.is_host):
             raise ValueError(self._refusal(*obstacle))
@@ -377,11 +328,10 @@ class ExactKernels:
 
     def _fitted(self, storage: str) -> KernelStack:
         settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
-        stack = self._held(KernelStack(self.kernels, self.normalize, **settings), storage)
+        stack = self._with_storage(KernelStack(self.kernels, self.normalize, **settings), storage)
         return stack.fit(self.rows.views, self.rows.weight, self.rows.y)
 
-    def _held(self, stack: KernelStack, storage: str) -> KernelStack:
-        """The stack with a storage, and the type of numbers that goes with it."""
+    def _with_storage(self, stack: KernelStack, storage: str) -> KernelStack:
         stack.storage = storage
         stack.dtype = np.dtype(("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype)
         return stack
@@ -398,15 +348,7 @@ class ExactKernels:
 
 
 def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:
-    """By how much J may differ from that of exact kernels in float64, of which nothing is counted.
-
-    Parameters
-    ----------
-    combiner : Combiner
-    stack : TrainingStack
-    coef : ndarray of shape (n_samples, n_outputs)
-        What the machine found.
-    """
+    """By how much J may differ from that of exact kernels in float64, of which nothing is counted."""
     if not isinstance(stack, ExactStack) or stack.dtype.name == "float64":
         return 0.0
     unit = 0.5 * float(np.finfo(stack.dtype).eps)
@@ -476,19 +418,7 @@ def on_features(
 ) -> Training:
     """The features of all samples, and the machine of the reservoir, which has the rule of decisions.
 
-    Parameters
-    ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        Its parameters `kernels`, `normalize`, `approximation`, `storage`, `device` and `dtype` are read.
-    engine : Engine
-        Over `Rows`.
-    n_samples : int
-        Of all blocks.
-    targets : callable
-        See `engines.targets`.
-    rng : RandomState
-    with_samples : bool
-        Whether blocks have the samples themselves, for combiners that read them.
+    Blocks have the samples themselves only for combiners that read them (`with_samples`).
     """
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps, dtype = fitted_maps(engine, *given, rng, estimator.dtype)

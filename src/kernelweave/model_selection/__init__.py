@@ -2,10 +2,9 @@
 
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010)."""
 
-from .nested_folds import NestedFolds
-from .paired_losses import paired_loss_test
-from .protocol import (
+from .protocols import (
     KFoldProtocol,
+    NestedFolds,
     Protocol,
     RepeatedDraws,
     RepeatedHalves,
@@ -14,18 +13,18 @@ from .protocol import (
     SubjectProtocol,
     ThesisProtocol,
 )
-from .quadratic_surface import ResponseSurface, fit_surface, koshal_design
+from .response_surfaces import ResponseSurface, ResponseSurfaceSearchCV, fit_surface, koshal_design
 from .statistics import (
     TestResult,
     WilcoxonResult,
     WinTieLoss,
     corrected_t_test,
     paired_f_test_5x2cv,
+    paired_loss_test,
     paired_t_test,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
-from .surface_search_cv import ResponseSurfaceSearchCV
 from .view_comparison import view_report
 from .view_permutation import view_importance
 

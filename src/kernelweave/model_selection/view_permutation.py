@@ -18,7 +18,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..estimators.kernel_lists.subsets import fitted_model, fitted_views, has_steps_before
+from ..estimators.kernel_lists import fitted_model, fitted_views, has_steps_before
 from ..validation import Seed, Whole, check, shown
 from ..validation.inputs import as_pandas, check_one_table, check_row_labels, without_mask
 from ..views import Views
@@ -161,7 +161,7 @@ def view_importance(
 def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
     """The columns of each view of the model, as positions in X; none where they are not known."""
     inside = fitted_model(model)
-    names = _names(X)
+    names = Views(X).names
     if inside is not None and not has_steps_before(model):
         views = fitted_views(inside)
         fitted_names = getattr(inside, "feature_names_in_", None)
@@ -189,10 +189,6 @@ def _selected(groups: Any, X: Any) -> dict[str, np.ndarray]:
         raise ValueError(f"groups must map names to columns, or be a list of columns, not {shown(groups)}")
     views = Views(X)
     return {name: views.columns(selector) for name, selector in groups.items()}
-
-
-def _names(X: Any) -> np.ndarray | None:
-    return Views(X).names
 
 
 def _strata(X: Any, columns: np.ndarray, views: Iterable[np.ndarray]) -> np.ndarray:

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators.base import APPROXIMATION
 from ..estimators.explanations import part_names
 from ..estimators.fitted import lookups_of
-from ..estimators.prediction import wherever_X_is
-from ..estimators.samples import targets_given, whole_targets
+from ..estimators.samples import by_blocks, targets_given, whole_targets
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import as_pandas, check_new_data, check_row_labels, check_training_data, unchanged_on_failure
 from ..views import TableInBlocks
@@ -242,7 +241,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._layout.names
 
     @available_if(_classifies)
-    @wherever_X_is
+    @by_blocks(dask=True)
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
@@ -260,7 +259,7 @@ class CohortModel(CohortFit, BaseEstimator):
         table, decided = self._table(X)
         return self._with_constants(self.model_, table, decided), decided
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
 
@@ -276,7 +275,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._labels(values)
 
     @available_if(_calibrates)
-    @wherever_X_is
+    @by_blocks(dask=True)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
@@ -311,7 +310,7 @@ class CohortModel(CohortFit, BaseEstimator):
             raise ValueError("CohortModel requires y to be passed, but the target y is None")
         return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def contributions(self, X: Any) -> pd.DataFrame:
         """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
 

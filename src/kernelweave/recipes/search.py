@@ -21,8 +21,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.kernel_lists.sharing import SharedFoldKernels
-from ..estimators.path import fit_path
+from ..estimators.reuse import SharedFoldKernels, fit_path
 
 TIE = 1e-12
 _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching", default=None)

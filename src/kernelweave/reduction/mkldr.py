@@ -53,7 +53,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._warnings import warn
 from ..combiners.base import as_numbers
 from ..estimators.fitted import FittedStack
-from ..estimators.kernel_lists.parameters import KernelParameters
+from ..estimators.kernel_lists import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
 from ..kernels.stack import default_kernels

@@ -38,7 +38,7 @@ from ..combiners.nonlinear import DifferenceKernel, ProductKernel
 from ..combiners.per_output import OutputKernels
 from ..combiners.projected import Layout, ProjectedKernel
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
+from ..estimators.ensembles import Discriminant, DiscriminantEnsemble
 from ..estimators.fitted import FittedKernels, FittedStack
 from ..features import FeatureMap
 from ..kernels import Kernel, KernelStack, Repair, ViewKernel

@@ -13,8 +13,8 @@ import pandas as pd
 
 from .._extras import optional
 from ..engines.from_files import FromFiles
-from ..estimators.prediction import StoredFrames
 from ..estimators.progress import progress_bar
+from ..estimators.samples import StoredFrames
 from ..validation import shown
 from ..views import TableInBlocks
 from .atomic import replace_file

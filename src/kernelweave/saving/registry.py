@@ -62,7 +62,7 @@ _MODULES = {
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
     "combiners.projected.layout": "Layout",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
-    "estimators.ensembles.discriminant": "Discriminant",
+    "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",
     "recipes": "CohortModel",

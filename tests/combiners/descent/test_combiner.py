@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import CombinedKernel, DescentCombiner, FitControl, KernelFamily, PolynomialMKL
-from kernelweave.estimators.path import fit_path
+from kernelweave.estimators.reuse import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers import ProductSpace, Space, Sphere

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...estimators.explanations import INTERCEPT, part_names
-from ...estimators.kernel_lists.subsets import kernels_by_view
+from ...estimators.kernel_lists import kernels_by_view
 from ...recipes import CohortModel
 from .predicting import decided, has_classes
 

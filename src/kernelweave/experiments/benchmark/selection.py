@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...estimators.kernel_lists.sharing import SharedFoldKernels
+from ...estimators.reuse import SharedFoldKernels
 from ...recipes.calibration import Calibration
 from ..engine.cells import in_full
 from .stored import stored_samples

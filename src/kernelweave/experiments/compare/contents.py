@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...files.cohort import Cohort
-from ...model_selection.paired_losses import TEST_NAME
+from ...model_selection.statistics import TEST_NAME
 from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ...reporting.sections.wording import listed, reach

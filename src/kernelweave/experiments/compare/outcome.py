@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from ...model_selection import Split, paired_loss_test
-from ...model_selection.paired_losses import mean_by_sample
+from ...model_selection.statistics import mean_by_sample
 from ...recipes.methods import ALONE, is_simple
 from ..engine.comparison import Problem
 from ..engine.comparison_run import MeasuredRow

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...model_selection import Split, paired_loss_test
-from ...model_selection.paired_losses import mean_by_sample
+from ...model_selection.statistics import mean_by_sample
 from .cells import Cells
 from .comparison import Comparison
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ...estimators.base import KernelMachineEstimator
 from ...estimators.fitted import n_compared
-from ...estimators.path import fit_path
+from ...estimators.reuse import fit_path
 from ...kernels import KernelStack, Precomputed
 from ...model_selection import Split
 from ...views import Views

@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...model_selection.factors import check_factors
-from ...model_selection.surface_minimum import minimize_response
+from ...model_selection.response_surfaces import check_factors, minimize_response
 from .cells import Cells
 from .declaration import Experiment, Method
 from .outcome import mean_validation

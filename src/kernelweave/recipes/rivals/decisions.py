@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
+from ...estimators.classifier import EPS, without_ties
 from ...estimators.explanations import part_names
-from ...estimators.ties import EPS, without_ties
 from ...validation.inputs import check_labels, check_numeric_target, encode_labels
 
 

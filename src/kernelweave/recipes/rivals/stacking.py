@@ -20,8 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import MKLClassifier, MKLRegressor
-from ...estimators.blocks import extension
-from ...estimators.fitted import lookups_of, n_compared
+from ...estimators.fitted import extension, lookups_of, n_compared
 from ...validation import Constraints, Number, Seed, Whole, check_parameters, shown
 from ...validation.columns import SEPARATOR
 from ...validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ...combiners import Projected
 from ...estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ...estimators.fitted import presence_of
-from ...estimators.kernel_lists.subsets import fitted_model, kernels_by_view, model_input
+from ...estimators.kernel_lists import fitted_model, kernels_by_view, model_input
 from ...recipes import CohortModel, method_names
 from ...validation import shown
 from ...validation.inputs import as_pandas, check_labels, check_numeric_target, check_one_table, check_row_labels

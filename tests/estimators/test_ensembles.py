@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from conventions import checks
 from kernelweave import KernelSAMME, KernelVoting, stack_views
-from kernelweave.estimators.ensembles.samme import boosted
+from kernelweave.estimators.ensembles import boosted
 from kernelweave.kernels import Gaussian, Linear, Precomputed
 from kernelweave.reduction import MKLDR, LDAGraph, LDEGraph
 

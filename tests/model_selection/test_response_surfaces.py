@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import differential_evolution
 
 from kernelweave.model_selection import ResponseSurface, fit_surface, koshal_design
-from kernelweave.model_selection.surface_minimum import minimize_response
+from kernelweave.model_selection.response_surfaces import minimize_response
 
 
 def box(n_factors):

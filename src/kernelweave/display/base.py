@@ -1,8 +1,8 @@
-"""What displays read from fitted models: the model inside a pipeline or a search, gates, and grids of its inputs."""
+"""What displays share: how they read fitted models inside pipelines and searches, and colours, markers and axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,22 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._extras import pyplot
+
+DARK = "#1f1f1f"
+# Okabe and Ito's palette, which colour-blind readers can distinguish, and three more that stay clear of it.
+_COLOURS = [
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A900"),
+    *("#7A1F5C", "#8C8C8C", "#1f1f1f"),
+]
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 _MOST_CLASSES = 20
 
 
 def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
     """The model with an attribute inside searches and pipelines, and what turns their input into its input.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted: a model, a pipeline with one among its steps, or a search that kept its best estimator.
-    attribute : str
-        Of steps of a pipeline that have it, the last one is taken.
+    Of the steps of a pipeline that have the attribute, the last one is taken.
     """
     found = _locate(estimator, attribute)
     if found is None:
@@ -54,18 +58,16 @@ def _locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]] 
     if isinstance(estimator, Pipeline):
         for place in reversed(range(len(estimator))):
             found = _locate(estimator[place], attribute)
+            if found is not None and place:
+                return found[0], _after(estimator[:place].transform, found[1])
             if found is not None:
-                return found[0], _after(estimator[:place].transform if place else _same, found[1])
+                return found
         return None
-    return (estimator, _same) if hasattr(estimator, attribute) else None
+    return (estimator, lambda X: X) if hasattr(estimator, attribute) else None
 
 
 def _after(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda X: second(first(X))
-
-
-def _same(X: Any) -> Any:
-    return X
 
 
 def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
@@ -81,12 +83,6 @@ def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
     if not several and output is not None:
         raise ValueError(f"output must be None: the model has one set of kernel weights, not one for {output!r}")
     return weights[output] if several else weights
-
-
-def local_values_of(estimator: Any, X: Any) -> pd.DataFrame:
-    """The prediction of each kernel of a gated model alone."""
-    model, prepare = locate(estimator, "local_values")
-    return model.local_values(prepare(X))
 
 
 def chosen_target(estimator: Any, y: Any, target: Any) -> tuple[int, Any] | None:
@@ -144,6 +140,13 @@ def check_support(estimator: Any, n_samples: int) -> np.ndarray | None:
     return support
 
 
+def grid_around(points: np.ndarray, margin: float, resolution: int) -> tuple[np.ndarray, ...]:
+    """Coordinates along each axis that cover points, and a share of their range more to both sides."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    margins = margin * np.where(high > low, high - low, 1.0)
+    return tuple(np.linspace(a, b, resolution) for a, b in zip(low - margins, high + margins, strict=True))
+
+
 def is_quantity(values: np.ndarray) -> bool:
     """Whether values are numbers to be read as a quantity: with fractions, or with more values than classes have."""
     if values.dtype.kind not in "fiu":
@@ -151,11 +154,47 @@ def is_quantity(values: np.ndarray) -> bool:
     return bool((values != np.round(values)).any()) or len(np.unique(values)) > _MOST_CLASSES
 
 
-def as_models(models: Any) -> dict[str, Any]:
-    """Fitted models by label."""
-    if not isinstance(models, Mapping) or not models:
-        raise ValueError("estimators must be a mapping from labels to fitted models, with at least one model")
-    return dict(models)
+def quantity_colours(cmap: str, *values: np.ndarray | None) -> Any:
+    """Colours of a quantity, on one scale for all values."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    known = np.concatenate([part for part in values if part is not None]).astype(float)
+    return ScalarMappable(Normalize(known.min(), known.max()), cmap)
+
+
+def ring(ax: Any, points: np.ndarray, given: Mapping[str, Any] | None = None, **style: Any) -> None:
+    """Rings around support vectors."""
+    rings = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, **style}
+    ax.scatter(*points.T, **options(rings, given))
+
+
+def legend_entry(label: str, **style: Any) -> Any:
+    """What stands for markers and lines in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **style)
+
+
+def ring_entry() -> Any:
+    """What stands for rings around support vectors in a legend."""
+    hollow = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
+    return legend_entry("support vector", markersize=8, **hollow)
+
+
+def panel_grid(
+    n_panels: int, most: int, width: float, height: float, *, right: float = 0.0, below: float = 0.0
+) -> dict[str, Any]:
+    """Rows, columns and size of a figure of several panels, at most so many side by side."""
+    columns = min(most, n_panels)
+    rows = -(-n_panels // columns)
+    return {"nrows": rows, "ncols": columns, "figsize": (width * columns + right, height * rows + below)}
+
+
+def without_frame(*axes: Any) -> None:
+    """Hide the upper and the right edge of axes."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
 
 
 def differences(values: np.ndarray) -> Iterator[np.ndarray]:
@@ -170,3 +209,57 @@ def differences(values: np.ndarray) -> Iterator[np.ndarray]:
             difference = np.where(values[:, :, :m].max(axis=2) > np.maximum(values[:, :, m], after), np.nan, difference)
         if np.nanmin(difference, initial=0.0) < 0.0 < np.nanmax(difference, initial=0.0):
             yield difference
+
+
+def colour(place: int) -> str:
+    """The colour of a kernel, class or model, by its place."""
+    return _COLOURS[place % len(_COLOURS)]
+
+
+def marker(place: int) -> str:
+    """The marker of a class, by its place; with its colour it differs from those of 69 other classes."""
+    return _MARKERS[place % len(_MARKERS)]
+
+
+def options(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keyword arguments of an artist: the display's own, overridden by the user's."""
+    return {**defaults, **(given or {})}
+
+
+def new_axes(n: int, given: Any, **subplots_kw: Any) -> list[Any]:
+    """A list of n axes: the user's, checked, or the first n of a new figure."""
+    plt = pyplot()
+    if given is None:
+        _, made = plt.subplots(layout="constrained", **subplots_kw)
+        for surplus in np.ravel(made)[n:]:
+            surplus.remove()
+        return list(np.ravel(made)[:n])
+    axes = list(np.ravel(given))
+    if len(axes) != n:
+        raise ValueError(f"ax must be {n} matplotlib axes for this picture, not {len(axes)}")
+    return axes
+
+
+def legend_beside(ax: Any, handles: Sequence[Any]) -> None:
+    """A legend inside the axes while it is short, and to the right of them otherwise."""
+    place = {"loc": "best"} if len(handles) <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    ax.legend(handles=list(handles), fontsize=8, framealpha=0.9, **place)
+
+
+def legend_below(axes: list[Any], handles: list[Any]) -> None:
+    """A legend below one axes and its labels, or below all axes of a figure that makes room for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes[0].figure
+    style = {"handles": handles, "fontsize": 8, "frameon": False}
+    style |= {"handlelength": 1.7, "handletextpad": 0.5, "columnspacing": 1.0}
+    if len(axes) == 1:
+        labels = 6.0 + (16.0 if len(axes[0].get_xticks()) else 0.0) + (14.0 if axes[0].get_xlabel() else 0.0)
+        below = axes[0].transAxes + ScaledTranslation(0.0, -labels / 72.0, figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.0}
+        axes[0].legend(ncols=min(3, len(handles)), **place, **style)
+    elif isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.legend(loc="outside lower center", ncols=min(4, len(handles)), **style)
+    else:
+        axes[0].legend(loc="best", **style)

@@ -1,23 +1,53 @@
-"""`ProjectionDisplay`: the low-dimensional spaces of a `Projected` model.
+"""Learned projections: the low-dimensional spaces of a `Projected` model, and its projections of images.
 
-See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). One panel is the
-projected gating space T' x^G, divided into the regions of the kernels. Further panels show the projection space of each
-region with its samples, the separating hyperplane and the margins. Alternatively the gated projections of two regions
-are drawn against each other, as in the thesis.
+See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). `ProjectionDisplay` draws
+the projected gating space, divided into the regions of the kernels, and the projection space of each region with its
+samples, the separating hyperplane and the margins; or the gated projections of two regions against each other, as in
+the thesis. `ProjectionImagesDisplay` draws projections of images as images (Figure 5.18).
+
+==============================  =================================================================
+SLDR                            here
+==============================  =================================================================
+projected gating space T' x^G   `gating_space`, with gates on the grid
+projection space of region m    `region_spaces`, with f(z) = sum_i c_i eta_m(x_i) k_m(z_i, z) + b
+thesis Figures 4.3(b), 5.14     `joint_space`, eta_m(x) W_m' x of two regions, with f
+==============================  =================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.ndimage import distance_transform_edt
 from sklearn.base import is_classifier, is_regressor
 
+from ..estimators.explanations import decision_at, gates_at, is_linear_in_projections
 from ..validation import Choice, check
-from ._models import check_length, check_support, differences, is_quantity, locate_projected
-from ._spaces import DrawnSpace, crossings, gating_space, joint_space, label_places, region_spaces
-from ._style import DARK, colour, legend_below, marker, new_axes, options
+from .base import (
+    DARK,
+    check_length,
+    check_support,
+    colour,
+    differences,
+    grid_around,
+    is_quantity,
+    legend_below,
+    legend_entry,
+    locate_projected,
+    marker,
+    new_axes,
+    options,
+    panel_grid,
+    quantity_colours,
+    ring,
+    ring_entry,
+    without_frame,
+)
 
 _KINDS = Choice("spaces", "joint")
 _JITTER = 0.3
@@ -28,6 +58,7 @@ _STYLES = {
     _GATES: {"linestyle": "-.", "linewidth": 1.2},
     _FIT: {"linestyle": "-", "linewidth": 1.6},
 }
+_MARGIN = 0.08  # of the range of the samples, on both sides
 
 
 class ProjectionDisplay:
@@ -152,10 +183,6 @@ class ProjectionDisplay:
             there is one axis).
         **plot_kw
             Arguments of `plot`.
-
-        Returns
-        -------
-        ProjectionDisplay
         """
         _check_kind(kind, components)
         model, prepare = locate_projected(estimator)
@@ -204,18 +231,15 @@ class ProjectionDisplay:
             boundaries and margins.
         cmap : str
             Colour map of a quantity.
-
-        Returns
-        -------
-        self
         """
         panels = [*([] if self.gating is None else [self.gating]), *self.spaces]
         axes = self._axes(ax, panels)
-        colours, drawn = self._scale(cmap), set()
+        colours, drawn = quantity_colours(cmap, self.y) if self.quantity else None, set()
         for panel, space in zip(axes, panels, strict=True):
             positions = self._positions(space)
             self._draw_samples(panel, space, positions, colours, scatter_kw)
-            self._ring(panel, space, positions, support_kw)
+            if self.support is not None:
+                ring(panel, positions[np.isin(space.rows, self.support)], support_kw, zorder=3)
             for label, level in self._levels(space):
                 style = _STYLES[label] | {"color": DARK, "zorder": 2.5}
                 style = options(style, boundary_kw if space is self.gating else decision_kw)
@@ -233,23 +257,9 @@ class ProjectionDisplay:
         return self
 
     def _axes(self, given: Any, panels: list[DrawnSpace]) -> list[Any]:
-        columns = min(3, len(panels))
-        rows = -(-len(panels) // columns)
         height = 2.2 if all(space.points.shape[1] == 1 for space in panels) else 3.0
-        if len(panels) == 1:
-            height += 1.6
-        size = (3.4 * columns + (2.2 if columns == 1 else 0.0), height * rows + 0.5)
-        return new_axes(len(panels), given, nrows=rows, ncols=columns, figsize=size)
-
-    def _scale(self, cmap: str) -> Any:
-        """Colours of a quantity, common to all panels; None for classes."""
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
-        if not self.quantity:
-            return None
-        values = self.y.astype(float)
-        return ScalarMappable(Normalize(values.min(), values.max()), cmap)
+        wider, higher = (2.2, 1.6) if len(panels) == 1 else (0.0, 0.0)
+        return new_axes(len(panels), given, **panel_grid(len(panels), 3, 3.4, height + higher, right=wider, below=0.5))
 
     def _is_curve(self, space: DrawnSpace) -> bool:
         """Whether the vertical axis is a regression target."""
@@ -291,11 +301,6 @@ class ProjectionDisplay:
             shade = None if colours is None else colours.to_rgba(self.y[space.rows][here].astype(float))
             style["facecolor"] = ink["color"] if shade is None else shade
             ax.scatter(*positions[here].T, **options(style, given))
-
-    def _ring(self, ax: Any, space: DrawnSpace, positions: np.ndarray, given: Any) -> None:
-        if self.support is not None:
-            ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
-            ax.scatter(*positions[np.isin(space.rows, self.support)].T, **options(ring, given))
 
     def _levels(self, space: DrawnSpace) -> Iterator[tuple[str, float | None]]:
         """The lines of a space: their names, and the value that is there (None: where the largest value changes)."""
@@ -362,23 +367,20 @@ class ProjectionDisplay:
             ax.set_xlim(space.grid[0][0], space.grid[0][-1])
         if len(space.grid) == 2:
             ax.set_ylim(space.grid[1][0], space.grid[1][-1])
-        ax.spines[["top", "right"]].set_visible(False)
+        without_frame(ax)
 
     def _handles(self, drawn: set[str]) -> list[Any]:
         """Artists that stand for colours, markers and lines, with their names."""
-        from matplotlib.lines import Line2D
-
         handles = []
         for _, ink, label in self._groups():
             if label:
                 shade = ink if not self.quantity else ink | {"color": "#8c8c8c"}
-                handles.append(Line2D([], [], linestyle="none", markersize=5, label=label, **shade))
+                handles.append(legend_entry(label, linestyle="none", markersize=5, **shade))
         if self.support is not None:
-            ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
-            handles.append(Line2D([], [], markersize=8, label="support vector", **ring))
+            handles.append(ring_entry())
         for label, style in _STYLES.items():
             if label in drawn:
-                handles.append(Line2D([], [], color=DARK, label=label, **style))
+                handles.append(legend_entry(label, color=DARK, **style))
         return handles
 
 
@@ -397,3 +399,225 @@ def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
     """The style of a line as arguments of ``contour``."""
     plural = {"color": "colors", "linestyle": "linestyles", "linewidth": "linewidths"}
     return {plural.get(key, key): value for key, value in style.items()}
+
+
+@dataclass(frozen=True)
+class DrawnSpace:
+    """Samples along a line or in a plane, and values of the model there."""
+
+    title: str  # what the space is; for that of a region, the name of its kernel
+    rows: np.ndarray  # which of the given samples lie here
+    points: np.ndarray  # where they lie, of shape (n_rows, 1) or (n_rows, 2)
+    names: tuple[str, ...]  # of the axes
+    grid: tuple[np.ndarray, ...] = ()  # coordinates along each axis; empty where no values are known
+    values: Any = None  # gates or decision values, of shape (len(grid[1]), len(grid[0]), ...) or (len(grid[0]), ...)
+
+
+def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
+    """The projected gating space with the gates in it; None where the model's gates read whole inputs."""
+    if not hasattr(model, "gating_space"):
+        return None
+    codes = model.gating_space(X).to_numpy()
+    return _space(
+        "gating space", np.arange(len(codes)), codes, "gating component", partial(gates_at, model), resolution
+    )
+
+
+def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[DrawnSpace]:
+    """The projection space of every kernel that has the largest gate of some sample, with those samples.
+
+    Without a gating model all samples lie in the space of every kernel. Only a kernel whose gate is 1 has decision
+    values that depend on its space alone, so there are none where several kernels share every sample evenly.
+    """
+    projected = model.project(X, by_kernel=True)
+    values, names = gates.to_numpy(), list(gates.columns)
+    shared = model.combiner_.gating is None
+    spaces = []
+    for name, points in projected.items():
+        m = names.index(name)
+        chosen = (values[:, m] > 0.0) & (shared | (values.argmax(axis=1) == m))
+        rows = np.flatnonzero(chosen)
+        if len(rows):
+            decide = None if shared and len(names) > 1 else partial(_decision_in, model, name)
+            spaces.append(_space(name, rows, points.to_numpy()[rows], "component", decide, resolution))
+    return spaces
+
+
+def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> DrawnSpace:
+    """Two gated components against each other; decision values where linear kernels depend on nothing else."""
+    gated = model.project(X)
+    by_kernel = {name: list(model.projections_[name].columns) for name in model.active_kernels_}
+    columns = [column for names in by_kernel.values() for column in names]
+    chosen = columns if components is None else list(components)
+    if len(chosen) != 2 or not set(chosen) <= set(columns):
+        raise ValueError(f"components must be two of {columns} for kind='joint', not {components!r}")
+    points = gated[chosen].to_numpy()
+
+    def decide(grid: np.ndarray) -> np.ndarray:
+        places = {name: grid[:, [chosen.index(column) for column in names]] for name, names in by_kernel.items()}
+        return decision_at(model, places)
+
+    shows_all = len(columns) == 2 and is_linear_in_projections(model)
+    space = _space("", np.arange(len(points)), points, "", decide if shows_all else None, resolution)
+    of = {column: name if len(names) == 1 else column for name, names in by_kernel.items() for column in names}
+    names = tuple(f"gated projection of {of[column]}" for column in chosen)
+    return DrawnSpace("gated projections", space.rows, space.points, names, space.grid, space.values)
+
+
+def _decision_in(model: Any, name: str, points: np.ndarray) -> np.ndarray:
+    return decision_at(model, {name: points})
+
+
+def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.ndarray:
+    """Where the broken line through values on a grid meets a level; several values: where the largest one changes."""
+    if values.ndim == 2:
+        largest = values.argmax(axis=1)
+        at = np.flatnonzero(np.diff(largest))
+        left = values[at, largest[at]] - values[at, largest[at + 1]]
+        right = values[at + 1, largest[at]] - values[at + 1, largest[at + 1]]
+    else:
+        above = values > level
+        at = np.flatnonzero(above[1:] != above[:-1])
+        left, right = values[at] - level, values[at + 1] - level
+    step = left - right
+    share = np.divide(left, step, out=np.zeros(len(at)), where=step != 0.0)
+    return grid[at] + share * (grid[at + 1] - grid[at])
+
+
+def label_places(space: DrawnSpace, positions: np.ndarray, strongest: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Where the name of each region fits: far from its border and from samples, and more so sideways."""
+    if space.values is None:
+        for m in np.unique(strongest):
+            yield m, np.median(positions[strongest == m], axis=0)
+        return
+    regions = space.values.argmax(axis=-1)
+    if len(space.grid) == 1:
+        top = positions[:, 1].max() + 0.3
+        for part in np.split(np.arange(len(regions)), np.flatnonzero(np.diff(regions)) + 1):
+            yield regions[part[0]], np.array([space.grid[0][part].mean(), top])
+        return
+    taken = np.zeros(regions.shape, dtype=bool)
+    cells = [np.searchsorted(axis, positions[:, k]) for k, axis in enumerate(space.grid)]
+    taken[cells[1], cells[0]] = True
+    for m in np.unique(regions):
+        free = np.pad((regions == m) & ~taken, 1)
+        room = distance_transform_edt(free, sampling=(3.0, 1.0))[1:-1, 1:-1]
+        row, column = np.unravel_index(room.argmax(), room.shape)
+        yield m, np.array([space.grid[0][column], space.grid[1][row]])
+
+
+def _space(
+    title: str, rows: np.ndarray, points: np.ndarray, axis: str, evaluate: Callable | None, resolution: int
+) -> DrawnSpace:
+    """A space of these points, with values of a function on a grid; more than two dimensions lose the latter."""
+    n_components = points.shape[1]
+    if n_components > 2:
+        names = tuple(f"principal axis {k + 1} of {n_components} {axis}s" for k in range(2))
+        return DrawnSpace(title, rows, _principal(points), names)
+    names = tuple(f"{axis} {k + 1}" for k in range(n_components))
+    if evaluate is None:
+        return DrawnSpace(title, rows, points, names)
+    count = resolution if n_components == 2 else 10 * resolution
+    grid = grid_around(points, _MARGIN, count)
+    places = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, n_components)
+    values = evaluate(places)
+    shape = (count,) if n_components == 1 else (count, count)
+    return DrawnSpace(title, rows, points, names, grid, values.reshape(*shape, *values.shape[1:]))
+
+
+def _principal(points: np.ndarray) -> np.ndarray:
+    centered = points - points.mean(axis=0)
+    return centered @ np.linalg.eigh(centered.T @ centered)[1][:, :-3:-1]
+
+
+class ProjectionImagesDisplay:
+    """Columns of projections W_m and slopes v_m of gates as images, where features are pixels.
+
+    A bright pixel of W_m moves a sample up in the projection space of region m, a dark one down; a bright pixel of v_m
+    increases the gate of region m. Grey means 0, and every image is scaled separately. Where gating inputs are
+    projected, T v_m is drawn: thesis Figure 5.18 (Gönen, 2010). Made by `from_estimator`.
+
+    Parameters
+    ----------
+    images : dict of str to ndarray of shape (height, width)
+        By title.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Projected, Softmax
+    >>> from kernelweave.display import ProjectionImagesDisplay
+    >>> from kernelweave.kernels import Linear
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> model = MKLClassifier([Linear(), Linear()], Projected(1, Softmax()), random_state=0).fit(X[:200], y[:200] > 1)
+    >>> display = ProjectionImagesDisplay.from_estimator(model, image_shape=(8, 8))
+    >>> list(display.images)
+    ['projection of linear', 'projection of linear-2', 'gate of linear', 'gate of linear-2']
+    """
+
+    def __init__(self, *, images: Mapping[str, np.ndarray]):
+        self.images = dict(images)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, image_shape: tuple[int, int], gates: bool = True, **plot_kw: Any
+    ) -> ProjectionImagesDisplay:
+        """Draw what a fitted model has learned of images.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with the combiner `Projected`; or a pipeline or search around such a model.
+        image_shape : (int, int)
+            Height and width of the images, whose pixels are the features row by row.
+        gates : bool
+            Whether to draw slopes of gates too, where scores are linear in the gating inputs.
+        **plot_kw
+            Arguments of `plot`.
+        """
+        model, _ = locate_projected(estimator)
+        images: dict[str, Any] = {}
+        for name in model.active_kernels_:
+            hint = f"the kernel {name!r}"
+            directions = model.projections_[name]
+            single = directions.set_axis([name], axis=1) if directions.shape[1] == 1 else directions
+            images |= _images("projection", single, image_shape, hint)
+        if gates and hasattr(model, "gating_coef_"):
+            images |= _images(
+                "gate", model.gating_coef_[model.active_kernels_], image_shape, "the gating model (see gates=False)"
+            )
+        return cls(images=images).plot(**plot_kw)
+
+    def plot(self, ax: Any = None, *, image_kw: Mapping[str, Any] | None = None) -> ProjectionImagesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw, one for each image; a new figure by default.
+        image_kw : mapping, optional
+            Further arguments of ``imshow``.
+        """
+        axes = new_axes(len(self.images), ax, **panel_grid(len(self.images), 4, 2.2, 2.4))
+        for panel, (title, image) in zip(axes, self.images.items(), strict=True):
+            largest = max(np.abs(image).max(), np.finfo(float).tiny)
+            panel.imshow(image, **options({"cmap": "gray", "vmin": -largest, "vmax": largest}, image_kw))
+            panel.set_title(title, fontsize=9)
+            panel.set(xticks=[], yticks=[])
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+
+def _images(what: str, columns: pd.DataFrame, shape: tuple[int, int], owner: str) -> dict[str, np.ndarray]:
+    """Each column as an image."""
+    if len(columns) != np.prod(shape):
+        raise ValueError(f"image_shape {tuple(shape)} has {np.prod(shape)} pixels, but {owner} reads {len(columns)}")
+    return {f"{what} of {name}": columns[name].to_numpy().reshape(shape) for name in columns}

@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import BestSingle
-from kernelweave.estimators.path import fit_path
+from kernelweave.estimators.reuse import fit_path
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.machines import BinaryMachine
 

@@ -15,7 +15,7 @@ from ..machines.one_class import default_cost
 from ..validation import Constraints, Number
 from ..views.table import Fetch
 from .base import KernelMachineEstimator
-from .prediction import wherever_X_is
+from .samples import by_blocks
 
 
 class MKLOneClass(OutlierMixin, KernelMachineEstimator):
@@ -117,14 +117,15 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         -------
         self
         """
-        return self._fit(X, None, sample_weight)
+        self._fit_kernel(X, None, sample_weight)
+        return self
 
     @property
     def offset_(self) -> float:
         """What `score_samples` must exceed for a sample to count as normal."""
         return float(-self.intercept_[0])
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Signed distance to the boundary (up to a factor): negative for novelties.
 
@@ -132,12 +133,11 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+            As in `predict`.
         """
         return self._decide(X, fetch)
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def score_samples(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values without the offset.
 
@@ -145,12 +145,11 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+            As in `predict`.
         """
         return self._decide(X, fetch) + self.offset_
 
-    @wherever_X_is
+    @by_blocks(dask=True)
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """1 for normal samples, -1 for novelties.
 

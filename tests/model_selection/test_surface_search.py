@@ -18,7 +18,7 @@ from kernelweave import MKLClassifier, MKLRegressor, datasets
 from kernelweave.combiners import ConvexMKL, EigenvalueCosts, FixedWeights
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.model_selection import ResponseSurfaceSearchCV
-from kernelweave.model_selection.factors import check_factors
+from kernelweave.model_selection.response_surfaces import check_factors
 
 X, Y = datasets.make_gauss(3, 120, random_state=0)
 WEIGHTS = ["combiner__weights__polynomial", "combiner__weights__gaussian"]

@@ -1,27 +1,33 @@
-"""`SharedFoldKernels`: the kernels of an estimator over the folds of a cross-validation, computed once per fold.
+"""What fits with other settings reuse: the kernels of folds, and solutions along a path.
 
 Models that differ in the combiner's parameters or in C, fitted to the same samples, have the same base kernels. A
-search computes those fold by fold (`of_fold`) and sets `parameters` on each candidate, whose kernels then look values
-up.
+search computes those fold by fold (`SharedFoldKernels.of_fold`) and sets `parameters` on each candidate, whose kernels
+then look values up.
+
+Neighbouring values of C have neighbouring solutions, once scaled by the ratio of the values, so a path of fits
+(`fit_path`), each restarted from the last solution, usually takes fewer solver steps than its fits one by one; little
+is saved where C grows tenfold. A machine ignores a start that is worse than none. Combiners are not involved:
+`Machine.starting_at` makes solves begin at the last coefficients where the caller gives no start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...kernels import Kernel, named_kernels
-from ...kernels.arithmetic import KernelSheet, SharedKernel
-from ...kernels.resources import warn_if_too_large
-from ...kernels.stack import default_kernels
-from ...validation.inputs import check_new_data, check_sample_weight, check_training_data
-from ...views import Views
-from ..base import KernelMachineEstimator
-from ..training import is_small
+from ..kernels import Kernel, named_kernels
+from ..kernels.arithmetic import KernelSheet, SharedKernel
+from ..kernels.resources import warn_if_too_large
+from ..kernels.stack import default_kernels
+from ..validation.inputs import check_new_data, check_sample_weight, check_training_data
+from ..views import Views
+from .base import KernelMachineEstimator
+from .training import is_small
 
 
 class SharedFoldKernels:
@@ -33,16 +39,9 @@ class SharedFoldKernels:
     ``storage="lazy"``, a device, or, with ``storage="auto"``, Gram matrices beyond `dense_bytes` of the configuration:
     no whole Gram matrix is made there. Memory: a matrix of n_training x n_samples values for each kernel and fold.
 
-    Parameters
-    ----------
-    estimator : estimator
-    changing : iterable of str
-        Names of the parameters that change, as `set_params` takes them.
-
     Examples
     --------
     >>> from kernelweave import MKLClassifier, datasets
-    >>> from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
     >>> X, y = datasets.make_gauss(3, 60, random_state=0)
     >>> shared = SharedFoldKernels(MKLClassifier(), ["C"])
     >>> fold = shared.of_fold(X, y, range(40), range(40, 60))
@@ -71,7 +70,6 @@ class SharedFoldKernels:
         )
 
     def _is_small(self, n_kernels: int, n_samples: int) -> bool:
-        """Whether a fit to so many samples holds whole Gram matrices, by its size or by the user's wish."""
         return self._model.storage == "dense" or is_small(n_kernels, n_samples, self._model.dtype)
 
     def of_fold(
@@ -84,14 +82,7 @@ class SharedFoldKernels:
     ) -> list[tuple[str, Kernel, KernelSheet | None]]:
         """Name, unfitted kernel and values of each kernel on a fold (None for a kernel that is not shared).
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        train, test : sequence of int
-            Positions of the samples that candidates are fitted to and tested with.
-        fit_params : mapping, optional
-            Parameters of the estimator's `fit`, of which sample weights count.
+        Of `fit_params`, the parameters of the estimator's `fit`, sample weights count.
         """
         parts = [_safe_indexing(X, np.asarray(part)) for part in (train, test)]
         targets = None if y is None else _safe_indexing(y, np.asarray(train))
@@ -122,12 +113,7 @@ class SharedFoldKernels:
         warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, what, per_kernel=True, has_dtype=False)
 
     def parameters(self, folds: Sequence[list[tuple[str, Kernel, KernelSheet | None]]]) -> dict[str, Any]:
-        """The parameters that make fits to these folds look kernel values up.
-
-        Parameters
-        ----------
-        folds : sequence of what `of_fold` returns
-        """
+        """The parameters that make fits to these folds, as `of_fold` returns them, look kernel values up."""
         kernels = []
         for kernel_by_fold in zip(*folds, strict=True):
             name, kernel, first = kernel_by_fold[0]
@@ -142,3 +128,42 @@ class SharedFoldKernels:
         own = f"kernels__{name}"
         changes = any(parameter == own or parameter.startswith(f"{own}__") for parameter in self._changing)
         return None if changes or kernel.reads_ids else KernelSheet.compute(kernel, views, new, weight, name, y)
+
+
+def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[Any]) -> Iterator[Any]:
+    """Fit an estimator once for each value of a parameter, in order, restarting from the last solution.
+
+    Yields a fitted clone for each value, whose solution meets the same tolerance as without restarts; a path from small
+    to large C is usually fastest. Another scikit-learn estimator works too, without restarts.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> X, y = datasets.make_gauss(4, 200, random_state=0)
+    >>> small, large = fit_path(MKLClassifier(), X, y, "C", [0.01, 1.0])
+    >>> len(large.support_) < len(small.support_)
+    True
+    """
+    start, last = None, None
+    for value in values:
+        model = clone(estimator).set_params(**{parameter: value})
+        if start is not None:
+            model._start = start * (_growth(value, last) if parameter == "C" else 1.0)
+        model.fit(X, y)
+        model.__dict__.pop("_start", None)
+        start, last = _coefficients(model, np.shape(X)[0]), value
+        yield model
+
+
+def _growth(value: Any, last: Any) -> float:
+    """Ratio of two costs: coefficients at their bound stay there. Without it a restart costs more than it saves."""
+    return float(value) / float(last) if isinstance(value, Real) and isinstance(last, Real) else 1.0
+
+
+def _coefficients(model: Any, n_samples: int) -> np.ndarray | None:
+    """Dual coefficients of all training samples of a fitted model, of shape (n_samples, n_outputs)."""
+    if not hasattr(model, "dual_coef_") or not hasattr(type(model), "_start"):
+        return None
+    coef = np.zeros((n_samples, len(model.dual_coef_)))
+    coef[model.support_] = model.dual_coef_.T
+    return coef

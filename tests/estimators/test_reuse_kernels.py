@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import FixedWeights, Projected
-from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
+from kernelweave.estimators.reuse import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear, MemoryWarning, Precomputed
 from kernelweave.kernels.arithmetic import SharedKernel
 

@@ -1,61 +1,128 @@
-"""Models with some of their kernels: by view, inside pipelines, searches and other estimators that contain a model.
+"""The list of kernels of an estimator: parameters by kernel name, and copies of a model with some of its kernels.
 
-`KernelSubsets` finds the model inside an estimator and its kernels for a given X, groups the kernels by the view that
-they read, and makes copies of the estimator with some of the kernels (`of`). Parameters that name kernels (costs,
-weights, groups, the grid of a search) lose the entries of the kernels that are left out.
+Kernels are nested parameters, ``kernels__<name>`` and ``kernels__<name>__<parameter>``; where `approximation` is a dict
+by kernel name, so are its entries, ``approximation__<name>__<parameter>`` (`KernelParameters`).
+
+`KernelSubsets` finds the model inside a pipeline, a search or another estimator and its kernels for a given X, groups
+the kernels by the view that they read, and makes copies of the estimator with some of the kernels (`of`). Parameters
+that name kernels (costs, weights, groups, the grid of a search) lose the entries of the kernels that are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, clone
 
-from ...combiners import Combiner
-from ...combiners.base import as_numbers
-from ...kernels import Constant, Kernel, Precomputed, named_kernels
-from ...kernels.stack import default_kernels
-from ...validation import shown
-from ...validation.inputs import check_new_data, check_training_data
-from ...views import Views
-from .parameters import KernelParameters
+from ..combiners import Combiner
+from ..combiners.base import as_numbers
+from ..kernels import Constant, Kernel, Precomputed, named_kernels
+from ..kernels.stack import default_kernels
+from ..validation import shown
+from ..validation.inputs import check_new_data, check_training_data
+from ..views import Views
 
+_PREFIX = "kernels__"
+_FEATURES = "approximation__"
 _CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
 _FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
-_PARTS = ("first", "second", "metric")  # of a sum or a product; of a `Distance`, which may be a matrix
+_OPERANDS = ("first", "second", "metric")  # of a sum or a product; of a `Distance`, which may be a matrix
 _CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
+
+
+class KernelParameters(BaseEstimator):
+    """`get_params` and `set_params` that reach into the list of kernels by kernel name."""
+
+    kernels: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator; with `deep`, also those of its combiner and kernels by name."""
+        params = super().get_params(deep=deep)
+        if not deep:
+            return params
+        approximation = params.get("approximation")
+        entries = list(approximation.items()) if isinstance(approximation, Mapping) else []
+        inside = [(_FEATURES + name, value) for name, value in entries]
+        # By scikit-learn's conventions fit reports bad values, not this method.
+        with suppress(ValueError):
+            inside += [(_PREFIX + name, kernel) for name, kernel in named_kernels(self.kernels or [])]
+        for called, value in inside:
+            params[called] = value
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                params |= {f"{called}__{key}": own for key, own in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> KernelParameters:
+        """Set parameters, also nested ones such as ``kernels__fac__scale`` or ``combiner__weights``."""
+        inside = {key[len(_PREFIX) :]: params.pop(key) for key in list(params) if key.startswith(_PREFIX)}
+        approximation: Any = params.get("approximation", getattr(self, "approximation", None))
+        features: dict[str, Any] = {}
+        if isinstance(approximation, str) and any(key.startswith(_FEATURES) for key in params):
+            raise _without_parameters("approximation", approximation)
+        if isinstance(approximation, Mapping):
+            features = {key[len(_FEATURES) :]: params.pop(key) for key in list(params) if key.startswith(_FEATURES)}
+        super().set_params(**params)
+        if inside:
+            self._set_in_kernels(inside)
+        if features:
+            entries = dict(approximation)
+            _set_entries(entries, features, "approximation has no entry named {!r}; it has {}")
+            self.approximation = entries
+        return self
+
+    def _set_in_kernels(self, params: dict[str, Any]) -> None:
+        kernels = {} if self.kernels is None else dict(named_kernels(self.kernels))
+        _set_entries(kernels, params, "there is no kernel named {!r}; the kernels are {}")
+        self.kernels = [
+            (name, kernel) if isinstance(entry, tuple) or name in params else kernel
+            for entry, (name, kernel) in zip(self.kernels or [], kernels.items(), strict=True)
+        ]
+
+
+def _longest(key: str, names: Iterable[str]) -> str:
+    """The longest name that a key begins with: a kernel's name may end in an underscore."""
+    return max((n for n in names if f"{key}__".startswith(f"{n}__")), key=len, default=key.partition("__")[0])
+
+
+def _set_entries(entries: dict[str, Any], params: dict[str, Any], unknown: str) -> None:
+    """Replace entries by their names, or parameters of them, ``<name>__<parameter>``."""
+    # Whole entries first, so that their parameters are set on the new ones.
+    for key in sorted(params, key=lambda key: key not in entries):
+        name = _longest(key, entries)
+        if name not in entries:
+            raise ValueError(unknown.format(name, list(entries)))
+        parameter = key[len(name) + 2 :]
+        if not parameter:
+            entries[name] = params[key]
+        elif hasattr(entries[name], "set_params"):
+            entries[name].set_params(**{parameter: params[key]})
+        else:
+            raise _without_parameters(f"approximation[{name!r}]", entries[name])
+
+
+def _without_parameters(called: str, value: Any) -> ValueError:
+    return ValueError(
+        f"{called} is {value!r}, which has no parameters; use an approximation such as NystroemFeatures()"
+    )
 
 
 class KernelSubsets:
     """The kernels of a model over given samples, the views that they read, and copies of it with some kernels.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A model over kernels; or a pipeline that ends in one, a search over one, or another estimator whose parameter
-        `estimator` (or `regressor`) is one of these.
-    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,) or (n_samples, n_targets), optional
-        For the steps of a pipeline before the model.
+    The estimator is a model over kernels, a pipeline that ends in one, a search over one, or another estimator whose
+    parameter `estimator` (or `regressor`) is one of these; y is for the steps of a pipeline before the model.
 
-    Attributes
-    ----------
-    kernels : list of (str, Kernel)
-        Names and unfitted kernels.
-    names : list of str
-        Names of the kernels.
-    views : dict from str to list of str
-        The kernels of each view, by name. Kernels over the same columns belong to one view, called by the name that
-        they select it by or else as the first of the kernels. A kernel that combines several views is one by itself,
-        and so is each matrix whose values are looked up by ids, called as its kernel is.
+    `kernels` are names and unfitted kernels, and `views` the names of the kernels of each view. Kernels over the same
+    columns belong to one view, called by the name that they select it by or else as the first of the kernels. A kernel
+    that combines several views is one by itself, and so is each matrix whose values are looked up by ids, called as its
+    kernel is.
 
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists.subsets import KernelSubsets
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
     >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
@@ -75,15 +142,7 @@ class KernelSubsets:
         self.views = _by_view(self.kernels, columns, [_matrices(kernel) for _, kernel in self.kernels])
 
     def of(self, kept: Sequence[str], kernels: Iterable[tuple[str, Kernel]] | None = None) -> Any:
-        """A copy of the estimator with some kernels.
-
-        Parameters
-        ----------
-        kept : sequence of str
-            Their names.
-        kernels : iterable of (str, Kernel), optional
-            Objects to take in place of `kernels`, by the same names.
-        """
+        """A copy of the estimator with the kernels of these names; `kernels` are taken in place of its own."""
         kept = [name for name in self.names if name in kept]
         objects = dict(self.kernels if kernels is None else kernels)
         return _changed(self.estimator, lambda model: self._of_model(model, kept, objects), self.names, kept)
@@ -98,22 +157,9 @@ class KernelSubsets:
     def presence(
         self, X: Any, new: Any, *, y: Any = None, kernels: Iterable[tuple[str, Kernel]] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Which samples have a row in which kernel: boolean arrays of shape (n_samples, n_kernels).
+        """Which samples of X and of new samples have a row in which kernel: arrays of shape (n_samples, n_kernels).
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix
-            Training samples, to which kernels (and the steps of a pipeline before the model) are fitted.
-        new : array, DataFrame or sparse matrix
-            Other samples.
-        y : array, optional
-            Targets of the training samples.
-        kernels : iterable of (str, Kernel), optional
-            As in `of`.
-
-        Returns
-        -------
-        of_training, of_new : ndarray of bool
+        X (with targets y) are the training samples, to which kernels, and the steps before the model, are fitted.
         """
         model, views, steps = self._fitted_views(X, y)
         for step in steps:
@@ -134,39 +180,32 @@ class KernelSubsets:
         return model, Views(*check_training_data(model, X)), steps
 
 
-def fitted_model(estimator: Any) -> Any:
-    """The fitted model over kernels inside a fitted estimator, or None where it holds none, or several.
+def _nested(estimator: Any) -> Iterator[Any]:
+    """A fitted estimator, what is inside it, and so on to the model."""
+    while estimator is not None:
+        yield estimator
+        estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
 
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists.subsets import fitted_model
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> fitted_model(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [1.0]], [0, 1]))
-    MKLClassifier()
-    """
-    if isinstance(estimator, KernelParameters):
-        return estimator
-    inside = _inside(estimator)
-    return None if inside is None else fitted_model(inside)
+
+def fitted_model(estimator: Any) -> Any:
+    """The fitted model over kernels inside a fitted estimator, or None where it holds none, or several."""
+    *_, innermost = _nested(estimator)
+    return innermost if isinstance(innermost, KernelParameters) else None
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    from sklearn.pipeline import Pipeline  # most fits need none, and it takes time
+
+    return isinstance(estimator, Pipeline)
+
+
+def _is_pipeline_of_several(estimator: Any) -> bool:
+    return _is_pipeline(estimator) and len(estimator.steps) > 1
 
 
 def has_steps_before(estimator: Any) -> bool:
-    """Whether a fitted estimator transforms X before the model inside it reads it.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists.subsets import has_steps_before
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> has_steps_before(make_pipeline(StandardScaler(), MKLClassifier())), has_steps_before(MKLClassifier())
-    (True, False)
-    """
-    inside = _inside(estimator)
-    here = isinstance(estimator, Pipeline) and len(estimator.steps) > 1
-    return inside is not None and (here or has_steps_before(inside))
+    """Whether a fitted estimator transforms X before the model inside it reads it."""
+    return any(map(_is_pipeline_of_several, _nested(estimator)))
 
 
 def model_input(estimator: Any, X: Any) -> Any:
@@ -175,23 +214,19 @@ def model_input(estimator: Any, X: Any) -> Any:
     Examples
     --------
     >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_lists.subsets import model_input
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> model_input(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [2.0]], [0, 1]), [[3.0]])
     array([[2.]])
     """
-    inside = None if isinstance(estimator, KernelParameters) else _inside(estimator)
-    if inside is None:
-        return X
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-        X = estimator[:-1].transform(X)
-    return model_input(inside, X)
+    for one in filter(_is_pipeline_of_several, _nested(estimator)):
+        X = one[:-1].transform(X)
+    return X
 
 
 def _inside(estimator: Any) -> Any:
     """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
-    if isinstance(estimator, Pipeline):
+    if _is_pipeline(estimator):
         return estimator.steps[-1][1]
     calibrated = getattr(estimator, "calibrated_classifiers_", [])
     if len(calibrated) == 1:  # CalibratedClassifierCV(ensemble=False)
@@ -205,7 +240,6 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists.subsets import fitted_views
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
     >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
     {'a': array([0]), 'b': array([1, 2])}
@@ -222,7 +256,6 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_lists.subsets import kernels_by_view
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
     >>> kernels_by_view(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]).fit(X, [0, 1]))
@@ -235,14 +268,7 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
-    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given.
-
-    Examples
-    --------
-    >>> from kernelweave.estimators.kernel_lists.subsets import numbers_by_kernel
-    >>> numbers_by_kernel({"b": 3}, ["a", "b"])
-    {'a': 1.0, 'b': 3.0}
-    """
+    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given."""
     return dict(zip(names, as_numbers(values, names, "costs", default=1.0).tolist(), strict=True))
 
 
@@ -250,7 +276,7 @@ def _opened(estimator: Any) -> tuple[list[Any], Any]:
     """The steps before the model, and the model, both unfitted."""
     if isinstance(estimator, KernelParameters):
         return [], estimator
-    if isinstance(estimator, Pipeline) and estimator.steps:
+    if _is_pipeline(estimator) and estimator.steps:
         before, model = _opened(estimator.steps[-1][1])
         return ([estimator[:-1]] if len(estimator.steps) > 1 else []) + before, model
     name = _contained(estimator)
@@ -272,7 +298,7 @@ def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kep
     """A copy of the estimator with the model inside changed."""
     if isinstance(estimator, KernelParameters):
         return change(estimator)
-    if isinstance(estimator, Pipeline):
+    if _is_pipeline(estimator):
         last, model = estimator.steps[-1]
         return clone(estimator).set_params(**{last: _changed(model, change, names, kept)})
     name: Any = _contained(estimator)
@@ -341,7 +367,7 @@ def _matrices(kernel: Any) -> frozenset[int]:
     """Which matrices a kernel looks its values up in, by identity."""
     if isinstance(kernel, Precomputed):
         return frozenset([id(kernel.K)])
-    return frozenset().union(*(_matrices(getattr(kernel, part, None)) for part in _PARTS if hasattr(kernel, part)))
+    return frozenset().union(*(_matrices(getattr(kernel, part, None)) for part in _OPERANDS if hasattr(kernel, part)))
 
 
 def _columns(kernel: Any, views: Views) -> set[int] | None:

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from conventions import checks
 from kernelweave.estimators import SparseLargeMarginClassifier
-from kernelweave.estimators.ensembles.sparse_margin import _Optimum
+from kernelweave.estimators.ensembles import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.kernels.points import LandmarkKernel
 from kernelweave.machines import BinaryMachine

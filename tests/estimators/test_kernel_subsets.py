@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, FixedWeights
-from kernelweave.estimators.kernel_lists.subsets import KernelSubsets, fitted_model
+from kernelweave.estimators.kernel_lists import KernelSubsets, fitted_model
 from kernelweave.kernels import Distance, Gaussian, Linear, Pairwise, Precomputed
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 

@@ -1,1 +1,0 @@
-"""Ensembles of one kernel discriminant per kernel, and the classifier with a few learned expansion vectors."""
