@@ -1,14 +1,15 @@
 """The packages import only what the architecture allows (data flows one way)."""
 
 import ast
-import kernelweave
 import os
-import pytest
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+import kernelweave
 
 ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
@@ -245,13 +246,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
 
 def test_every_public_name_is_there_at_its_first_use(loaded_after):
     loaded = loaded_after["fit"]
-<<<<<<< ours
-    assert {"kernelweave.display.gating", "kernelweave.saving.models"} <= loaded
-||||||| base
-    assert {"kernelweave.display.gating", "kernelweave.persistence.files"} <= loaded
-=======
-    assert {"kernelweave.display.weights", "kernelweave.persistence.files"} <= loaded
->>>>>>> theirs
+    assert {"kernelweave.display.weights", "kernelweave.saving.models"} <= loaded
     assert not loaded & {"matplotlib", "polars"}  # imported only to draw, and where X is a table of polars
     assert set(kernelweave.__all__) <= set(dir(kernelweave))
     assert kernelweave.MKLClassifier.__module__ == "kernelweave.estimators.classifier"

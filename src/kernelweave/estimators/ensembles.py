@@ -39,9 +39,8 @@ from .._warnings import warn
 from ..combiners import Mean, WeightedSum
 from ..kernels import Gaussian, KernelStack
 from ..kernels.points import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ..kernels.resources import warn_if_too_large
+from ..kernels.resources import explained_memory_errors, warn_if_too_large
 from ..kernels.stack import default_kernels
-from ..kernels.stacking.memory import telling_memory_errors
 from ..machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ..machines.multiclass import heavier_first
 from ..solvers.descent import Ascent, climb
@@ -141,7 +140,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             needed = 5 if given.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, held_out = [], []
-            with telling_memory_errors(*needed, has_dtype=False):
+            with explained_memory_errors(*needed, has_dtype=False):
                 for m in range(stack.n_kernels):
                     K = stack.gram(m)
                     self._discriminants.append(_fit_discriminant(given, K, labels, stack.present[:, m]))
