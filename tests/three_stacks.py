@@ -10,7 +10,7 @@ from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import KernelStack
 from kernelweave.machines import BinaryLoss, DualTerms, RegressionLoss
 from kernelweave.stacks import training
-from kernelweave.stacks.features import Features
+from kernelweave.stacks.explicit import Features
 
 FORMS = ("matrices", "tiles", "features")
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from kernelweave.combiners import WeightedSum
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Laplacian, Linear, Polynomial
-from kernelweave.kernels.tiles import TILE, symmetric
+from kernelweave.kernels.symmetric import TILE, symmetric
 
 N = 2 * TILE + 37  # three tiles a side, the last one small
 X = np.random.default_rng(0).normal(size=(N, 6)) + 3.0

@@ -21,8 +21,8 @@ from kernelweave.machines import SquaredHinge
 from kernelweave.reduction import FromEstimator
 from kernelweave.stacks import training
 from kernelweave.stacks.descent import Start
-from kernelweave.stacks.features import Features
-from kernelweave.stacks.projections import NystroemTerm, ProjectedPrimal, Projecting
+from kernelweave.stacks.explicit import Features
+from kernelweave.stacks.localized import NystroemTerm, ProjectedPrimal, Projecting
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from ..features import FeatureMap
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
 from ..kernels.stacking.normalization import check_known
-from ..stacks.features import Features
+from ..stacks.explicit import Features
 from ..validation.inputs import check_new_data
 from ..views import Views
 from .blocks import extension

@@ -60,9 +60,8 @@ from ..kernels.stacking.rounding import product_sizes
 from ..machines import LeastSquaresMachine, Machine, OneVsOneMachine, PosteriorMachine
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
-from ..stacks import TrainingStack, training
-from ..stacks.exact import ExactStack
-from ..stacks.features import Features
+from ..stacks import ExactStack, TrainingStack, training
+from ..stacks.explicit import Features
 from ..stacks.tiles import Tiles
 from ..validation import shown
 from .samples import Samples

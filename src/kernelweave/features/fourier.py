@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import Kernel, KernelStack
-from ..kernels.parts.functions import PointFunction
+from ..kernels.tiles.functions import PointFunction
 from ..validation import Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation

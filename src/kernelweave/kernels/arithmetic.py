@@ -14,7 +14,7 @@ import numpy as np
 from ..validation import Constraints, Number, check_parameters, is_number, shown
 from ..views import Views, as_views
 from .base import Kernel
-from .parts.functions import JoinFunction, PointFunction
+from .tiles.functions import JoinFunction, PointFunction
 
 
 def as_kernel(value: Any) -> Kernel:

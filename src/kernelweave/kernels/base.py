@@ -47,11 +47,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
-from .parts.functions import JoinFunction, MatrixFunction, PointFunction
 from .preparation import PreparedView
+from .tiles.functions import JoinFunction, MatrixFunction, PointFunction
 
 if TYPE_CHECKING:
-    from .tiles import Tile
+    from .symmetric import Tile
 
 _BLOCK_ROWS = 32
 

@@ -23,7 +23,7 @@ from .base import Kernel, ViewKernel
 from .features import euclidean_scale, falling, gaussian
 from .lookups.blocks import Block
 from .lookups.precomputed import Precomputed
-from .parts.functions import MatrixFunction, PointFunction
+from .tiles.functions import MatrixFunction, PointFunction
 from .widths import chosen_scale, distance_scale
 
 _EUCLIDEAN = ("euclidean", "l2")

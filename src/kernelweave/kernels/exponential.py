@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .base import ViewKernel
-from .parts.functions import PointFunction
+from .tiles.functions import PointFunction
 from .widths import chosen_scale, distance_scale
 
 

@@ -22,9 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters
-from .parts.functions import PointFunction
+from .symmetric import TILE, Tile, TiledKernel, symmetric
 from .threads import in_blas_threads
-from .tiles import TILE, Tile, TiledKernel, symmetric
+from .tiles.functions import PointFunction
 from .widths import PAIR_RULES, Samples, binary_unit, chosen_scale, largest_entry
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.

@@ -35,7 +35,7 @@ from ..combiners.per_output import OutputKernels
 from ..combiners.projected.kernel import ProjectedKernel
 from ..features import FeatureMap
 from ..kernels import KernelStack
-from ..stacks.features import Features
+from ..stacks.explicit import Features
 from ..views import Views
 
 

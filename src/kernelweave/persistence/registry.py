@@ -49,8 +49,8 @@ from ..recipes.likeness.summary import CohortSummary
 from ..recipes.rivals.design import Design
 from ..recipes.rivals.linear import LinearScores
 from ..recipes.rivals.trees import TreeSum
-from ..stacks.features import NoFeatures
-from ..stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
+from ..stacks.explicit import NoFeatures
+from ..stacks.localized import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns

@@ -10,6 +10,6 @@ A method is written once, against the operations of `base.TrainingStack`; the fo
 """
 
 from .base import FitControl, HeldOut, TrainingStack, WeightedSums
-from .exact import ExactStack, training
+from .dense import ExactStack, training
 
 __all__ = ["ExactStack", "FitControl", "HeldOut", "TrainingStack", "WeightedSums", "training"]

@@ -45,12 +45,12 @@ from ..machines import DualTerms, Machine, Solution
 from ..validation import is_count
 from ..views import Views
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
+from .dense import CONSTANT, no_fold
 from .descent import DescentRun, JointDescent, JointProblem, Loop, Start, Watch, beginning
-from .exact import CONSTANT, no_fold
 from .gate_totals import Coding, GateTotals, average_and_spread, count_open, totals_of
 from .held_out import BlockPart, Folds, Scores, block_parts, block_split, held_out_scores, one_kernel_by_folds
+from .localized import Term, drawn_terms, projection_problem
 from .missing import without_views
-from .projections import Term, drawn_terms, projection_problem
 
 SMALL = 1e-12  # of the largest weight: the pass without weights is taken where one is smaller
 BEND_GAP, BEND_STEPS = 0.01, 50  # how exactly second derivatives are computed
@@ -73,7 +73,7 @@ class WeightAmplitudes:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.stacks.features import WeightAmplitudes
+    >>> from kernelweave.stacks.explicit import WeightAmplitudes
     >>> WeightAmplitudes(np.array([4.0, 5.0])).of(np.array([[True, True], [True, False]]))
     array([[2.        , 2.23606798],
            [3.        , 0.        ]])

@@ -25,8 +25,8 @@ from ..machines import DualTerms, Machine, Solution
 from ..machines.terms import TERMS
 
 if TYPE_CHECKING:
-    from .exact import ExactStack
-    from .features import Features
+    from .dense import ExactStack
+    from .explicit import Features
 
 PATIENCE = 10
 N_FOLDS = 4

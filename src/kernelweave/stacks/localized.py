@@ -54,7 +54,7 @@ from .descent import JointProblem, Start, learned
 from .gate_totals import encoded
 
 if TYPE_CHECKING:
-    from .features import Features
+    from .explicit import Features
 
 RIDGE = 1e-3  # in units of the largest eigenvalue
 FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from ..kernels.tiles import Tile, symmetric
+from ..kernels.symmetric import Tile, symmetric
 from ..machines import Solution
 from ..solvers.stacks.images import Images, images
 from ..solvers.stacks.products import centred_square
 from ..solvers.stacks.sums import GatedKernel, KernelBlock, gated_pullback, sum_kernels
-from .exact import ExactStack, ExactSums, row_means
+from .dense import ExactStack, ExactSums, row_means
 from .points import Points
 
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh

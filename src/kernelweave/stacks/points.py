@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Place
-from ..kernels.parts.stack import StackInParts
 from ..kernels.points.in_parts import points_in_parts
 from ..kernels.points.projected import PointKernel, ProjectedSum
+from ..kernels.tiles.stack import TileStack
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Points:
             known = self.made["sum"] = gates, ProjectedSum(self.kernels, self.points, gates)
         return known[1]
 
-    def in_parts(self, place: Place, dtype: np.dtype) -> StackInParts:
+    def in_parts(self, place: Place, dtype: np.dtype) -> TileStack:
         """The kernels in parts, made once."""
         if "parts" not in self.made:
             self.made["parts"] = points_in_parts(self.kernels, self.points, place, dtype)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Place
-from ..kernels.parts.stack import StackInParts
-from ..kernels.parts.sums import SumInParts
 from ..kernels.points.in_parts import points_in_parts, points_pullback
+from ..kernels.tiles.stack import TileStack
+from ..kernels.tiles.sums import TiledSum
 from ..machines import Solution
 from ..solvers.stacks.images import Images
-from .exact import ExactStack, ExactSums, row_means
+from .dense import ExactStack, ExactSums, row_means
 from .points import Points
 
 _TILE_VALUES = 2**22  # of all kernels together
@@ -28,10 +28,10 @@ class Tiles(ExactStack):
 
     offers = frozenset({"elementwise", "nested", "samples"})
 
-    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> SumInParts:
+    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> TiledSum:
         """The sum in parts."""
         factor = self.unscaled() if scaling is None else scaling
-        return SumInParts(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
+        return TiledSum(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
 
     def sums(self, scaling: np.ndarray | None = None) -> TileSums:
         """Sums whose images are kept for each kernel."""
@@ -45,9 +45,9 @@ class Tiles(ExactStack):
         """The derivative by the weights of a form, for the samples with coefficients."""
         return form.tile_pullback(kernel, rows, coef)
 
-    def kept_sum(self) -> SumInParts:
+    def kept_sum(self) -> TiledSum:
         """A weighted sum whose images stay true for all weights."""
-        return SumInParts(self.in_parts(), np.ones((self.n_samples, self.n_kernels)), keeps_images=True)
+        return TiledSum(self.in_parts(), np.ones((self.n_samples, self.n_kernels)), keeps_images=True)
 
     def rows_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
         """Rows, tile by tile."""
@@ -59,12 +59,12 @@ class Tiles(ExactStack):
 
     # Gates, over base kernels or points
 
-    def _parts_at(self, at: Points | None) -> StackInParts:
+    def _parts_at(self, at: Points | None) -> TileStack:
         return self.in_parts() if at is None else at.in_parts(self.place, self.dtype)
 
-    def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> SumInParts:
+    def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> TiledSum:
         """The sum in parts; images are kept for each kernel, which is what the derivative by the gates needs."""
-        return SumInParts(self._parts_at(at), gates, keeps_images=True)
+        return TiledSum(self._parts_at(at), gates, keeps_images=True)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
         """The gated sum among some samples."""
@@ -99,9 +99,9 @@ class Tiles(ExactStack):
         points = [Z[rows] for Z in at.points]
         return by_gates, points_pullback(at.kernels, points, weighted, images, self.place, self.dtype)
 
-    def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> SumInParts:
+    def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> TiledSum:
         """The gated sum of kernels of whole features."""
-        return SumInParts(points_in_parts(kernels, features, self.place, self.dtype), gates)
+        return TiledSum(points_in_parts(kernels, features, self.place, self.dtype), gates)
 
     def prepare(self) -> None:
         """The parts of all samples."""
@@ -141,9 +141,9 @@ class Tiles(ExactStack):
             products += (1.0 if others[0] == rows[0] else 2.0) * place.numpy(found)
         return images, products
 
-    def alone(self, m: int) -> SumInParts:
+    def alone(self, m: int) -> TiledSum:
         """The kernel in parts."""
-        return SumInParts(self.in_parts().only(m), np.ones((self.n_samples, 1)))
+        return TiledSum(self.in_parts().only(m), np.ones((self.n_samples, 1)))
 
     def part(self, K: Any, rows: np.ndarray) -> Any:
         """The same in parts."""
@@ -167,16 +167,16 @@ class TileSums(ExactSums):
         self._parts = stack.in_parts()
         self._latest = self._start(scaling)
 
-    def _start(self, scaling: np.ndarray) -> SumInParts:
+    def _start(self, scaling: np.ndarray) -> TiledSum:
         left = np.repeat(scaling[:, None], self.n_kernels, axis=1)
-        return SumInParts(self._parts, left, keeps_images=True)
+        return TiledSum(self._parts, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
         """Images of the sums before are of no use then."""
         if not np.array_equal(scaling, self._latest.left[:, 0]):
             self._latest = self._start(scaling)
 
-    def at(self, eta: np.ndarray) -> SumInParts:
+    def at(self, eta: np.ndarray) -> TiledSum:
         """A sum that shares its images with those before."""
         self._latest = self._latest.with_weights(eta)
         return self._latest

@@ -18,7 +18,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.combiners.nonlinear.product import ProductKernel
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
-from kernelweave.kernels.parts import pointwise
+from kernelweave.kernels.tiles import sums
 from kernelweave.machines import (
     BinaryMachine,
     OneClassMachine,
@@ -95,9 +95,9 @@ def test_gradient_through_the_machine_solved_again(combiner, samples):
 
 def test_tiles_add_up(monkeypatch):
     coef = np.random.default_rng(3).normal(size=(N, 2))
-    monkeypatch.setattr(pointwise, "HEIGHT", 7)
-    monkeypatch.setattr(pointwise, "WIDTH", 11)
-    monkeypatch.setattr(pointwise, "TILE_VALUES", 7 * N)
+    monkeypatch.setattr(sums, "HEIGHT", 7)
+    monkeypatch.setattr(sums, "WIDTH", 11)
+    monkeypatch.setattr(sums, "TILE_VALUES", 7 * N)
     for combiner, samples, place in itertools.product(("degree 3, constant", "product"), (X, MISSING), (HOST, STRICT)):
         dense, lazy = family("dense", combiner, samples), family("lazy", combiner, samples, place=place)
         expected = dense.pullback(dense.at(ETA), coef)

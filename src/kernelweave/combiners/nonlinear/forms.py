@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.parts.pointwise import PointwiseInParts
-from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.tiles.sums import TiledFunction, TiledSum
 from ...machines import Solution
 from ...machines.base import Operand
 from ...solvers.stacks.elementwise import polynomial, polynomial_pullback
@@ -44,7 +43,7 @@ class FormKernel(CombinedKernel):
     form : Monomials or GaussianForm
     diagonals : ndarray of shape (n_samples, n_kernels) or None
         k_m(x, x) of each training sample, for forms that need it (`Form.diagonals`).
-    base : SumInParts, optional
+    base : TiledSum, optional
         The same sum in parts with other weights, whose images this one shares.
     """
 
@@ -55,7 +54,7 @@ class FormKernel(CombinedKernel):
         form: Monomials | GaussianForm,
         diagonals: Any,
         *,
-        base: SumInParts | None = None,
+        base: TiledSum | None = None,
     ):
         self.stack, self.theta, self.form, self.diagonals = stack, theta, form, diagonals
         self.base = base
@@ -73,7 +72,7 @@ class FormKernel(CombinedKernel):
         """The form of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
-    def in_parts(self) -> SumInParts | PointwiseInParts:
+    def in_parts(self) -> TiledSum | TiledFunction:
         """The form of the training samples in parts."""
         return self.form.in_parts(self)
 
@@ -150,7 +149,7 @@ class FormFamily(KernelFamily):
         self.form, self.diagonals, self.place = form, form.diagonals(exact), exact.place
         # a weighted sum in parts, whose images stay true for all weights
         is_sum = isinstance(form, Monomials) and form.is_weighted_sum and exact.present.all()
-        self.base: SumInParts | None = exact.kept_sum() if is_sum else None
+        self.base: TiledSum | None = exact.kept_sum() if is_sum else None
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""
@@ -211,7 +210,7 @@ class Monomials:
             K *= factor[None, :]
         return K
 
-    def in_parts(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> TiledSum | TiledFunction:
         """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
         return sum_in_parts(kernel, self, factor) if self.is_weighted_sum else form_in_parts(kernel, factor)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.parts.pointwise import PointwiseInParts
 from ...kernels.stacking.normalization import check_known
+from ...kernels.tiles.sums import TiledFunction
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback
 from ...stacks import TrainingStack, training
 from ...views import Views
@@ -39,7 +39,7 @@ class GaussianForm:
         """The kernel of the training samples."""
         return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
-    def in_parts(self, kernel: FormKernel) -> PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> TiledFunction:
         """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 

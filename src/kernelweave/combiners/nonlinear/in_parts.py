@@ -1,8 +1,8 @@
 """Forms of kernels in parts: values, products and derivatives, tile by tile, without a matrix of all samples.
 
-A form without products is a weighted sum (`SumInParts`), whose images K_m c are kept for each kernel: they stay true
+A form without products is a weighted sum (`TiledSum`), whose images K_m c are kept for each kernel: they stay true
 when the weights change, and give the derivative for nothing. Any other form is a function of the values of the kernels
-(`PointwiseInParts`). Its derivative takes the values among support vectors once more, half of them by symmetry:
+(`TiledFunction`). Its derivative takes the values among support vectors once more, half of them by symmetry:
 
     -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
 """
@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.parts.pointwise import PointwiseInParts, in_tiles, tile_shape
-from ...kernels.parts.sums import SumInParts
+from ...kernels.tiles.sums import TiledFunction, TiledSum, in_tiles, tile_shape
 
 if TYPE_CHECKING:
     from .forms import FormKernel, Monomials
 
 
-def sum_in_parts(kernel: FormKernel, form: Monomials, factor: np.ndarray) -> SumInParts:
+def sum_in_parts(kernel: FormKernel, form: Monomials, factor: np.ndarray) -> TiledSum:
     """A form without products, which shares images with the kernel's `base` where it has one."""
     weights = kernel.theta * form.factor_of(1)
     if kernel.base is not None:
         return kernel.base.with_weights(weights)
     left = np.repeat(factor[:, None], kernel.n_kernels, axis=1)
-    return SumInParts(kernel.stack.in_parts(), left, weights, keeps_images=True)
+    return TiledSum(kernel.stack.in_parts(), left, weights, keeps_images=True)
 
 
-def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInParts:
+def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> TiledFunction:
     """A form as a function of the values of the kernels with a weight."""
     form: Any = kernel.form
     eta, parts = kernel.theta, kernel.stack.in_parts()
@@ -49,24 +48,24 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
         diagonal = np.asarray(form.value_of((eta[m] * diagonals[:, m] for m in used), None, np))
     else:
         diagonal = np.ones(len(diagonals))
-    return PointwiseInParts(parts, combine, diagonal, kernels=used, factor=factor)
+    return TiledFunction(parts, combine, diagonal, kernels=used, factor=factor)
 
 
-def sum_images(operand: SumInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+def sum_images(operand: TiledSum, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """k_m between some samples and others, times the factors and coefficients of the latter, for each kernel."""
     place = operand.place
     V = place.asarray(operand.left[columns][:, :, None] * coef[:, None, :], "float64")
-    return place.numpy(operand.parts.images(rows, columns, V))
+    return place.numpy(operand.tiles.images(rows, columns, V))
 
 
 def sum_pullback(
-    operand: SumInParts, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
+    operand: TiledSum, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """-1/2 sum_r c_r' K_m c_r of each kernel in a weighted sum, and sum_j G_ij K_ij of each row.
 
     Parameters
     ----------
-    operand : SumInParts
+    operand : TiledSum
     rows : ndarray of int
         The samples with coefficients.
     coef : ndarray of shape (n_rows, n_outputs)

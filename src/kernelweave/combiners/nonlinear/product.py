@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...kernels import Kernel, KernelStack
-from ...kernels.parts.pointwise import PointwiseInParts
+from ...kernels.tiles.sums import TiledFunction
 from ...machines import Machine
 from ...stacks import FitControl, TrainingStack, training
 from ...stacks.missing import check_every_view
@@ -69,7 +69,7 @@ class ProductKernel(PointwiseKernel):
             product *= other
         return product
 
-    def in_parts(self) -> PointwiseInParts:
+    def in_parts(self) -> TiledFunction:
         """The product in parts, wherever these are."""
         found = super().in_parts()
         found.combine = lambda values, rows, columns: self.combine(values)

@@ -16,7 +16,7 @@ from ...validation import blamed_on, is_number, shown
 from ...validation.inputs import check_plain
 from ...views import Views, as_views
 from ..base import ViewKernel
-from ..parts.functions import MatrixFunction
+from ..tiles.functions import MatrixFunction
 from .blocks import Block, labelled_block, plain_block
 from .labels import alternatives, as_text, is_numbered, named, square_matrix, unique_labels
 from .matrices import TOLERANCE, FrameShownBySize, ShownBySize, check_symmetric

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...views import Views
 from ..base import Kernel
-from ..tiles import Tile
+from ..symmetric import Tile
 from .normalization import Normalizer, finite
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...validation import Choice, check
-from ..parts.precision import drowns
+from ..tiles.functions import drowns
 
 _BAND = 16  # rows that are scaled together, so that their factors stay in the cache
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..parts.making import declared
+from ..tiles.sources import declared
 from .normalization import Normalizer, warn_if_lost
 
 if TYPE_CHECKING:

@@ -1,10 +1,36 @@
-"""Images and blocks of kernels on a CUDA device by fused programs, all kernels of a kind and width in one launch.
+"""Kernels on a CUDA device by fused programs, all kernels of a kind and width in one launch, and what fits there.
 
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
 Kernel values live in registers only: a tile of products on the tensor cores (TF32), their exponentials, and the sums
 with V, in float32 within a tile and in float64 over tiles. Served are functions of feature vectors in float32
 (`PointSource`); other sources, matrices and features in float64 are multiplied tile by tile (`Source.times`).
+
+Programs read feature vectors in units, rounded once to TF32, side by side. Units are such that exponents are powers
+of 2:
+
+============  ======================  =========================================
+kind          unit                    k(x, z), in units
+============  ======================  =========================================
+gaussian      scale / (2 log2 e)^1/2  2^(<x, z> - ||x||^2 / 2 - ||z||^2 / 2)
+laplacian     scale / log2 e          2^-||x - z||_1
+chi-squared   scale / log2 e          2^-sum_j (x_j - z_j)^2 / (x_j + z_j)
+============  ======================  =========================================
+
+For a Gaussian six more columns make the exponent one product of two rows, each norm as a sum of three numbers of TF32:
+
+    row      x, -||x||^2 / 2 (3 columns), 1, 1, 1
+    column   z, 1, 1, 1, -||z||^2 / 2 (3 columns)
+
+Memory of a solve in tiles, for n samples and P kernels:
+
+==================  =======================================================================================
+features            n x the numbers of a packed sample (`packed_width`), and those before packing
+matrices            all entries, of kernels that look values up by id
+images              a few arrays of n x P in float64
+vectors             a dozen and a half arrays of n in float64: coefficients, bounds, gradient, what is chosen
+columns, a block    one chunk of columns (`CHUNK`), and blocks of a working set
+==================  =======================================================================================
 """
 
 from __future__ import annotations
@@ -13,16 +39,23 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....arrays import Place
-from .. import packing
-from ..functions import PointFunction
-from ..packing import PRODUCTS, SERVED, Packed, pack, packed_width
-from ..sources import PointSource, Side, Source
+from ..._warnings import warn
+from ...arrays import Place
+from ..stacking.memory import KernelMemoryError
+from . import functions
+from .functions import PRODUCTS, SERVED, PointFunction, to_tf32
+from .sources import PointSource, Side, Source, declared
 
+if TYPE_CHECKING:
+    from ...views import Views
+    from ..base import Kernel
+    from ..stacking.stack import KernelStack
+
+NORMS = 6  # columns of the norms of a Gaussian
 OUTPUTS = 4  # columns of V that one launch serves
 CHUNK = 2**16  # columns that are copied side by side at a time
 PROGRAMS = 1024  # columns are shared out among programs where there are fewer than so many
@@ -30,6 +63,82 @@ PROGRAMS = 1024  # columns are shared out among programs where there are fewer t
 # distances. The fastest of a dozen each on an H200.
 TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
 BLOCK_TILE = 64  # rows and columns of a tile of `FusedImages.block`
+# Arrays of a solve, see the table of the module
+IMAGES = 3
+VECTORS = 18
+BLOCKS = 3 * 2048**2 * 8
+
+
+def packed_width(kind: str, n_features: int) -> int:
+    """Numbers that a packed sample takes: powers of 2 from 16 to 64, then multiples of 32; features for a distance."""
+    if kind not in PRODUCTS:
+        return n_features
+    needed = n_features + (NORMS if kind == "gaussian" else 0)
+    return next((width for width in (16, 32, 64) if needed <= width), 32 * math.ceil(needed / 32))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Samples of several kernels of one kind and width.
+
+    Attributes
+    ----------
+    features : tensor of shape (n_kernels, n, width), or (n_kernels, width, n) for distances, float32
+    factor : tensor of shape (n_kernels, n), float64
+        What rows and columns are multiplied by.
+    kind : str
+    """
+
+    features: Any
+    factor: Any
+    kind: str
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.factor.shape[1]
+
+    @property
+    def width(self) -> int:
+        """Numbers of a packed sample."""
+        return self.features.shape[2 if self.kind in PRODUCTS else 1]
+
+    def own(self, g: int, n_features: int) -> Any:
+        """The features of one kernel without the columns that packing added, of shape (n, n_features)."""
+        return self.features[g, :, :n_features] if self.kind in PRODUCTS else self.features[g, :n_features].T
+
+
+def pack(features: list[Any], factors: list[Any], kind: str, place: Place) -> Packed:
+    """Pack the features (in units, rounded) of several kernels of one kind and width.
+
+    The list of features is emptied as they are packed, so that each is freed in its turn.
+    """
+    width = packed_width(kind, features[0].shape[1])
+    n, count = features[0].shape[0], len(features)
+    found = place.zeros((count, n, width) if kind in PRODUCTS else (count, width, n), "float32")
+    for g in range(count):
+        values = features.pop(0)
+        if kind in PRODUCTS:
+            found[g, :, : values.shape[1]] = values
+        else:
+            found[g, : values.shape[1]] = values.T
+        if kind == "gaussian":
+            _write_norms(found[g], values, place)
+    return Packed(found, place.xp.stack(factors), kind)
+
+
+def _write_norms(found: Any, values: Any, place: Place) -> None:
+    """-||x||^2 / 2 as three numbers of TF32, then three ones, in the last columns of a Gaussian's rows."""
+    xp, end = place.xp, found.shape[1]
+    step = 2**20  # rows at a time: squares are in float64
+    for first in range(0, found.shape[0], step):
+        rows = slice(first, first + step)
+        rest = -0.5 * xp.sum(xp.astype(values[rows], xp.float64) ** 2, axis=1)
+        for column in range(end - NORMS, end - 3):
+            part = to_tf32(xp.astype(rest, xp.float32))
+            found[rows, column] = part
+            rest = rest - xp.astype(part, xp.float64)
+    found[:, end - 3 :] = 1.0
 
 
 def is_served(source: Source) -> bool:
@@ -42,7 +151,7 @@ def is_served(source: Source) -> bool:
 
 def fused_images(sources: Sequence[Source], place: Place) -> FusedImages | None:
     """The fused programs over some sources, or None where there is nothing for them."""
-    return FusedImages(sources, place) if packing.is_fused(place) and any(map(is_served, sources)) else None
+    return FusedImages(sources, place) if functions.is_fused(place) and any(map(is_served, sources)) else None
 
 
 @dataclass(frozen=True)
@@ -72,7 +181,7 @@ class Group:
 
     @property
     def function(self) -> PointFunction:
-        """Of the first; kinds and degrees are those of all."""
+        """That of the first: kinds and degrees are those of all."""
         return self.members[0].function
 
     @property
@@ -142,15 +251,12 @@ class FusedImages:
             place.asarray(np.array([source.function.gain for source in members]), "float64"),
         )
 
-    def images(
-        self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
-    ) -> Any:
-        """See `StackInParts.images`."""
-        place, n_kernels = self.place, len(self.sources)
+    def images(self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int]) -> Any:
+        """See `TileStack.images`."""
+        place, n_kernels, chosen = self.place, len(self.sources), set(kernels)
         n_rows = self.sources[0].n_rows if rows is None else len(rows)
         if not n_rows or not V.shape[0]:
             return place.zeros((n_rows, n_kernels, V.shape[2]))
-        chosen = set(range(n_kernels)) if kernels is None else set(kernels)
         left = None if rows is None else place.positions(rows)
         right = None if columns is None else place.positions(columns)
         V = V.contiguous()
@@ -158,9 +264,9 @@ class FusedImages:
             return self._images(self.groups[0], self.groups[0].kernels, left, right, V).permute(2, 0, 1)
         found = place.zeros((n_kernels, V.shape[2], n_rows))
         for group in self.groups:
-            kept = [m for m in group.kernels if m in chosen]
-            if kept:
-                found[place.positions(np.array(kept))] = self._images(group, kept, left, right, V)
+            some = [m for m in group.kernels if m in chosen]
+            if some:
+                found[place.positions(np.array(some))] = self._images(group, some, left, right, V)
         for m in self.others:
             if m in chosen:
                 found[m] = self.sources[m].times(rows, columns, V[:, m, :]).T
@@ -181,8 +287,15 @@ class FusedImages:
         images = found[0] if len(found) == 1 else self.place.xp.concat(found, axis=1)
         if group.is_centred:
             for image, m in zip(images, kernels, strict=True):
-                self._centre(image, self.sources[m], rows, columns, V[:, m, :])
+                source = self.sources[m]
+                left, right = self._constants(source.rows, rows), self._constants(source.columns, columns)
+                image[...] = source.normalized_products(image.T, left, right, right.factor[:, None] * V[:, m, :]).T
         return images
+
+    def _constants(self, side: Side, index: Any) -> Side:
+        """Some samples of a side, without what is compared of them."""
+        take = self.place.take
+        return Side(None, take(side.factor, index), np.empty(0), take(side.means, index))
 
     def _part(
         self, group: Group, order: Any, rows: Any, columns: Any, V: Any, first: int, output: int, n_outputs: int
@@ -224,15 +337,6 @@ class FusedImages:
         )  # fmt: skip
         return features, scaled
 
-    def _centre(self, image: Any, source: Source, rows: Any, columns: Any, V: Any) -> None:
-        """Make the image (n_outputs, n_rows) of raw values that of the centred kernel, in place."""
-        take, left, right = self.place.take, source.rows, source.columns
-        coef = take(right.factor, columns)[:, None] * V
-        total = coef.sum(dim=0)[:, None]
-        image -= total * take(left.means, rows)
-        image -= (take(right.means, columns) @ coef)[:, None] - source.mean * total
-        image *= take(left.factor, rows)
-
     def block(self, rows: np.ndarray, left: Any, weights: np.ndarray) -> Any:
         """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, a tensor of float64.
 
@@ -244,12 +348,8 @@ class FusedImages:
         weights : ndarray of shape (n_kernels,)
         """
         place, n = self.place, len(rows)
-        index, size, w = (
-            place.positions(rows),
-            BLOCK_TILE * math.ceil(n / BLOCK_TILE),
-            place.asarray(weights, "float64"),
-        )
-        V = left.contiguous()[:, :, None]
+        index, size = place.positions(rows), BLOCK_TILE * math.ceil(n / BLOCK_TILE)
+        V, w = left.contiguous()[:, :, None], place.asarray(weights, "float64")
         total, others = None, list(self.others)
         for group in self.groups:
             if group.is_centred:
@@ -287,3 +387,58 @@ def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Si
         for g, (side, width) in enumerate(zip(sides, widths, strict=True))
     ]
     return packed, own
+
+
+def check_device_memory(stack: KernelStack) -> None:
+    """Raise a `KernelMemoryError` where the tiles of a stack do not fit into the free memory of its device."""
+    free = stack.place.free_memory()
+    if free is None:
+        return
+    n, used = stack.reference.n_samples, np.flatnonzero(stack.active).tolist()
+    sizes = [_device_size(stack.kernels[m], stack.reference, n, stack.dtype) for m in used]
+    features = sum(size for size, _ in sizes)
+    others = 8 * n * (IMAGES * len(used) + VECTORS)
+    passing = 4 * CHUNK * sum(width for _, width in sizes) + BLOCKS
+    needed = features + others + passing
+    if needed > free:
+        count = f"{len(used)} kernels" if len(used) > 1 else "a kernel"
+        raise KernelMemoryError(
+            f"{count} over {n} samples in parts need about {_shown(needed)} on the device (features "
+            f"{_shown(features)}, images and vectors {_shown(others)}, columns and blocks {_shown(passing)}), and "
+            f'{_shown(free)} are free; use device="cpu", fewer samples or fewer kernels'
+        )
+
+
+def _device_size(kernel: Kernel, views: Views, n: int, dtype: np.dtype) -> tuple[int, int]:
+    """Bytes that a kernel keeps on a device, and the numbers of a packed sample."""
+    join = declared(kernel, "join_function")
+    if join is not None:
+        first, second = (_device_size(each, views, n, dtype) for each in (join.first, join.second))
+        return first[0] + second[0], first[1] + second[1]
+    matrix = declared(kernel, "matrix_function")
+    if matrix is not None:
+        return matrix.lookup.K.size * dtype.itemsize + 24 * n, 1
+    function = declared(kernel, "point_function")
+    if function is None:  # computed on the host
+        return 16 * n, 0
+    plain = getattr(kernel, "transformer", None) is None
+    n_features = len(kernel.columns()) if plain else kernel.read(views)[0].shape[1]
+    if dtype.itemsize > 4 or function.kind not in SERVED:
+        return n * (8 * n_features + 16), n_features
+    width = packed_width(function.kind, n_features)
+    return n * (4 * (width + n_features) + 16), width
+
+
+def _shown(size: float) -> str:
+    return f"{size / 2**30:.2g} GiB"
+
+
+def warn_of_host_kernels(names: Sequence[str], sources: Sequence[Source]) -> None:
+    """One warning that names the kernels whose values are computed on the CPU and moved to the device."""
+    staying = [repr(name) for name, source in zip(names, sources, strict=True) if source.on_host]
+    if staying:
+        what = f"kernel {staying[0]} is" if len(staying) == 1 else f"kernels {', '.join(staying)} are"
+        warn(
+            f"the {what} computed on the CPU and moved to the device, which takes longer; Linear, Polynomial, "
+            "Gaussian, Laplacian and ChiSquared kernels of dense columns, and Precomputed ones, are computed there"
+        )

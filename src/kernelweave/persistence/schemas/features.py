@@ -25,8 +25,8 @@ from ...features.transformer import TransformerMap
 from ...kernels import Kernel, KernelStack
 from ...kernels.points.projected import PointKernel
 from ...kernels.preparation import Preparation
-from ...stacks.features import NoFeatures
-from ...stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
+from ...stacks.explicit import NoFeatures
+from ...stacks.localized import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..bounds import check_whole
 from ..records import ExplicitGates, ExplicitState, OutputStates
 from .language import (
