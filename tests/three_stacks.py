@@ -66,7 +66,7 @@ def serve(combiner, kernels=()):
 @cache
 def offers():
     """What each form offers."""
-    from kernelweave.stacks.matrices import Matrices
+    from kernelweave.stacks import Matrices
     from kernelweave.stacks.tiles import Tiles
 
     return dict(zip(FORMS, (Matrices.offers, Tiles.offers, Features.offers), strict=True))

@@ -1,4 +1,6 @@
-"""`ExactFeatures`: the feature space of linear and polynomial kernels itself, of their sums and of their products.
+"""Features that are functions of a kernel's own features: its feature space itself, or what a transformer makes.
+
+`ExactFeatures` are the feature space of linear and polynomial kernels, of their sums and of their products:
 
 ============================================  ======================================================================
 kernel                                        phi(x)
@@ -10,7 +12,8 @@ k_1(x, z) + k_2(x, z)                         phi_1(x) and phi_2(x) side by side
 k_1(x, z) k_2(x, z)                           all products of a feature of k_1 and one of k_2
 ============================================  ======================================================================
 
-`DirectMap` normalises such features, which are functions of a kernel's own features, as the kernel is:
+`TransformerFeatures` are what a transformer of the user's makes of what a kernel compares. `DirectMap` normalises such
+features as the kernel is:
 
 =================  ==========================================================
 normalisation      phi'(x)
@@ -27,14 +30,17 @@ Features that are not centred or scaled by one of these are scaled to the trace 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from math import comb, factorial
+from math import comb, factorial, prod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Kernel, KernelStack
+from ..kernels.preparation import Preparation, prepare
 from ..kernels.stacking.normalization import finite
 from ..kernels.stacking.stack import single_stack
 from ..views import Views
@@ -258,7 +264,76 @@ def _monomials(values: np.ndarray, degree: int) -> np.ndarray:
 
 
 def _orders(row: list[int]) -> float:
-    repeats = 1
-    for column in set(row):
-        repeats *= factorial(row.count(column))
-    return factorial(len(row)) / repeats
+    return factorial(len(row)) / prod(map(factorial, Counter(row).values()))
+
+
+class TransformerMap(DirectMap):
+    """What a fitted transformer makes of the features that a kernel compares.
+
+    Parameters
+    ----------
+    kernel, label
+        As in `DirectMap`.
+    preparation : Preparation
+        The fitted transformer.
+    """
+
+    def __init__(self, kernel: Kernel, label: str, preparation: Preparation):
+        super().__init__(kernel, label, preparation.n_features)
+        self.preparation = preparation
+
+    def expand(self, views: Views) -> np.ndarray:
+        """What the transformer returns for the samples that have the view, and 0 for the others."""
+        values, present = self.kernel.read(views)
+        features = np.zeros((views.n_samples, self.width))
+        if present.any():
+            table = Views(values[present])
+            found = self.preparation.read(table, np.arange(values.shape[1]), _who(self.label), self.label)[0]
+            features[present] = found.toarray() if sp.issparse(found) else found
+        return features
+
+
+class TransformerFeatures(Approximation):
+    """Features that a transformer of scikit-learn makes of the features that a kernel compares.
+
+    The kernel of these features takes the place of the kernel, and is normalised as that one.
+
+    Parameters
+    ----------
+    transformer : transformer
+        A copy of it is fitted to the prepared features of the kernel's view, over the reservoir.
+    """
+
+    def __init__(self, transformer: Any):
+        self.transformer = transformer
+
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> TransformerMap:
+        """Fit a copy of the transformer."""
+        name, kernel = stack.names[m], stack.kernels[m]
+        if kernel.reads_ids or kernel.join_function() is not None:
+            raise _no_features(name, kernel)
+        try:
+            values, present = kernel.read(stack.support)
+        except TypeError:
+            raise _no_features(name, kernel) from None
+        y = None if stack.y is None else stack.y[present]
+        table, columns = Views(values[present]), np.arange(values.shape[1])
+        settings: dict[str, Any] = {"view": None, "who": _who(name), "label": name}
+        weight = stack.weight[present]
+        found = TransformerMap(
+            kernel, name, prepare(self.transformer, table, columns, **settings, sample_weight=weight, y=y)
+        )
+        found.normalized(stack, m)
+        return found
+
+
+def _who(name: str) -> str:
+    return f"the approximation of the kernel {name!r}"
+
+
+def _no_features(name: str, kernel: Kernel) -> ValueError:
+    return ValueError(
+        f"a transformer as approximation takes the features of one view, but the kernel {name!r} "
+        f"({type(kernel).__name__}) has none; use NystroemFeatures, which serve every kernel, for it: "
+        f"approximation={{{name!r}: NystroemFeatures(), ...}}"
+    )

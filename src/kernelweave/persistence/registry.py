@@ -33,10 +33,9 @@ from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, Proj
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
-from ..features.exact import ExactMap
+from ..features.exact import ExactMap, TransformerMap
 from ..features.fourier import FourierMap
 from ..features.nystroem import NystroemMap
-from ..features.transformer import TransformerMap
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation

@@ -147,7 +147,6 @@ class DescentRun(ABC):
         """What a row of the history has beside the objective."""
 
     def counted(self, more: int) -> None:
-        """Count solves, or passes."""
         self.count += more
         self.total += more
 
@@ -172,7 +171,6 @@ class DescentRun(ABC):
         return dataclasses.replace(end, solution=theta, objective=value, detail=solution)
 
     def add_row(self, objective: float, solution: Solution) -> None:
-        """Add a row to the history."""
         now = time.perf_counter()
         self.history.append({"objective": objective, **self.row(solution, now - self.clock)})
         self.count, self.clock = 0, now
@@ -197,7 +195,6 @@ class NestedDescent(DescentRun):
     K: np.ndarray | None = None
 
     def descend(self, start: Start) -> Descent:
-        """Minimise from theta."""
         theta = start.theta
         if self.family.is_settled:
             value, _, solution = self.evaluate(theta)
@@ -223,7 +220,6 @@ class NestedDescent(DescentRun):
         return self.watched(end)
 
     def value(self, start: Start) -> float:
-        """J + penalty."""
         return self.evaluate(start.theta)[0]
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Any]:
@@ -258,7 +254,6 @@ class NestedDescent(DescentRun):
         return kernel.solved(solution, self.merged() if self.watch is None else self.history)
 
     def row(self, solution: Solution, seconds: float) -> dict[str, float]:
-        """Solves and support vectors."""
         n_support = int(solution.coef.any(axis=1).sum())
         return {"solves": self.count, "seconds": seconds, "n_support": n_support}
 
@@ -384,7 +379,6 @@ class JointDescent(DescentRun):
         return kernel.solved(solution, self.merged() if settled else self.history)
 
     def row(self, solution: Solution, seconds: float) -> dict[str, float]:
-        """Passes over the data."""
         return {"solves": 0, "passes": self.count, "seconds": seconds}
 
 

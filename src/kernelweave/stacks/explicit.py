@@ -44,13 +44,20 @@ from ..kernels import Kernel, KernelStack, Normalizer
 from ..machines import DualTerms, Machine, Solution
 from ..validation import is_count
 from ..views import Views
-from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
+from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, without_views
 from .dense import CONSTANT, no_fold
 from .descent import DescentRun, JointDescent, JointProblem, Loop, Start, Watch, beginning
-from .gate_totals import Coding, GateTotals, average_and_spread, count_open, totals_of
 from .held_out import BlockPart, Folds, Scores, block_parts, block_split, held_out_scores, one_kernel_by_folds
-from .localized import Term, drawn_terms, projection_problem
-from .missing import without_views
+from .localized import (
+    Coding,
+    GateTotals,
+    Term,
+    average_and_spread,
+    count_open,
+    drawn_terms,
+    projection_problem,
+    totals_of,
+)
 
 SMALL = 1e-12  # of the largest weight: the pass without weights is taken where one is smaller
 BEND_GAP, BEND_STEPS = 0.01, 50  # how exactly second derivatives are computed
@@ -105,7 +112,6 @@ class WeightAmplitudes:
     def pullback(
         self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """There are no parameters."""
         return np.empty(0)
 
 
@@ -116,7 +122,6 @@ class FeatureForms:
         self.vectors, self.squares = vectors, squares
 
     def forms(self) -> np.ndarray:
-        """q_m."""
         return self.squares.sum(axis=1)
 
 
@@ -137,11 +142,9 @@ class FeatureSums(WeightedSums):
         self._bent: np.ndarray | None = None
 
     def scale(self, scaling: np.ndarray) -> None:
-        """Factors are computed in each block from these weights."""
         self._reference = scaling
 
     def at(self, eta: np.ndarray) -> ExplicitKernel:
-        """Features with the amplitudes of these weights."""
         self._eta = eta.copy()
         return self.stack.sum(self._eta, self._reference)
 
@@ -164,7 +167,6 @@ class FeatureSums(WeightedSums):
         return FeatureForms(vectors, self.stack.norms(vectors))
 
     def by_output(self, machine: Machine, solution: Solution) -> np.ndarray:
-        """q_m of each output."""
         return self.found(machine, solution).squares
 
     def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
@@ -259,7 +261,6 @@ class Features(TrainingStack):
 
     @property
     def n_samples(self) -> int:
-        """Of all blocks."""
         return self._n_samples
 
     def over(self, engine: Engine) -> Features:
@@ -267,7 +268,6 @@ class Features(TrainingStack):
         return Features(self.reservoir, self.maps, engine, self.n_samples)
 
     def for_machine(self, machine: Machine, y: Any) -> Features:
-        """The blocks have the targets already."""
         return self
 
     @property
@@ -277,7 +277,6 @@ class Features(TrainingStack):
 
     @property
     def n_features(self) -> int:
-        """Of all kernels."""
         return int(self.offsets[-1])
 
     def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
@@ -309,7 +308,6 @@ class Features(TrainingStack):
         return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
 
     def sums(self, scaling: np.ndarray | None = None) -> FeatureSums:
-        """Sums from passes over the blocks."""
         return FeatureSums(self, self.unscaled() if scaling is None else scaling)
 
     def n_support(self, solution: Solution) -> None:
@@ -322,7 +320,6 @@ class Features(TrainingStack):
     # Gates
 
     def sample(self) -> KernelStack:
-        """The samples on which gating inputs are fitted: the reservoir."""
         return self.reservoir
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Features:
@@ -339,27 +336,22 @@ class Features(TrainingStack):
         """Gates are computed in the blocks."""
 
     def gated(self, function: Any, gates: Any, at: Any, out: Any = None) -> ExplicitKernel:
-        """Features with gates as amplitudes."""
         return ExplicitKernel(self.engine, function, self.n_features)
 
     def open_counts(self, function: Any) -> np.ndarray:
-        """For how many samples each gate is open."""
         return self.engine.sum(count_open, function)
 
     def gate_spread(self, function: Any) -> tuple[np.ndarray, float] | None:
-        """Mean squared gates of the samples that have all views, and half the mean distance from them, if any."""
         return average_and_spread(self.engine, function)
 
     def gate_totals(self, function: Any, solution: Solution, machine: Machine) -> GateTotals:
-        """Sums of the gates of all samples, and of support vectors, by class."""
-        return self.engine.sum(totals_of, function, solution.coef, solution.intercept, max(machine.n_classes, 1))
+        given = function, solution.coef, solution.intercept, max(machine.n_classes, 1)
+        return GateTotals(*self.engine.sum(totals_of, *given))
 
     def parts(self, machine: Machine, rng: np.random.RandomState) -> list[BlockPart]:
-        """Parts of the samples to choose a parameter with."""
         return [self._with_codes(part) for part in block_parts(self, machine, rng)]
 
     def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> BlockPart:
-        """A part of the samples to stop early with."""
         return self._with_codes(block_split(self, machine, fraction, rng))
 
     def _with_codes(self, part: BlockPart) -> BlockPart:
@@ -387,7 +379,6 @@ class Features(TrainingStack):
 
     @property
     def sample_targets(self) -> np.ndarray | None:
-        """Those of the reservoir."""
         return self.reservoir.y
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> list[Term]:
@@ -406,16 +397,13 @@ class Features(TrainingStack):
     # Targets
 
     def class_counts(self, machine: Machine) -> np.ndarray:
-        """Summed over blocks."""
         return self.engine.sum(_class_counts, machine.n_classes)
 
     def present_counts(self) -> np.ndarray:
-        """Summed over blocks."""
         return self.engine.sum(_present_counts)
 
     @property
     def has_targets(self) -> bool:
-        """Whether the sample of the targets has some."""
         return self.reservoir.y is not None
 
     def inner_products(self, columns: Columns, *, mean: bool, centered: bool, pairs: bool) -> Similarity:
@@ -458,7 +446,6 @@ class Features(TrainingStack):
         return ClassMoments(inner, spread.reshape(k, P, k, P, k))
 
     def forms_of(self, columns: Columns) -> np.ndarray:
-        """The squared norms of F_m'z."""
         return self.norms(pulled_by(self.engine, self.n_features, OfBlock(columns)))
 
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
@@ -517,7 +504,6 @@ class Features(TrainingStack):
     # New samples, and what is kept
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
-        """Which samples have which view, see `KernelStack.presence`."""
         return self.reservoir.presence(views, active)
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
@@ -535,7 +521,6 @@ class Features(TrainingStack):
     def values_in(
         self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
     ) -> np.ndarray:
-        """Values of new samples in a place such as a CUDA device."""
         return values_on_device(self, place, views, left, present, coef)
 
     def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
@@ -592,11 +577,9 @@ class NoFeatures(FeatureMap):
 
     @property
     def n_raw(self) -> int:
-        """None."""
         return 0
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """Nothing."""
         return np.empty((views.n_samples, 0))
 
 
@@ -609,7 +592,6 @@ class OfBlock:
     weighted: bool = False
 
     def __call__(self, block: Block) -> np.ndarray:
-        """The columns of one block."""
         z = self.columns(np.asarray(block.y), block.weight) - self.mean
         return block.weight[:, None] * z if self.weighted else z
 

@@ -63,7 +63,6 @@ class LossSums:
         return LossSums(*(a + b for a, b in pairs))
 
     def risks(self) -> np.ndarray:
-        """The mean loss of each solution."""
         return self.losses / max(self.count, 1.0)
 
     def strongest(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
@@ -122,12 +121,10 @@ class ExactPart:
         return kernel.between(self.held_out, self.training, solution.coef) + solution.intercept
 
     def losses(self, family: Any, judged: Sequence[Judged]) -> LossSums:
-        """Sums of the losses of some solutions."""
         losses = [self.judge.losses(self._values(family, *each)) for each in judged]
         return sums_of(np.column_stack(losses), self.weight)
 
     def risk(self, family: Any, theta: np.ndarray, solution: Solution) -> float:
-        """The risk of one solution."""
         return self.judge.risk(self._values(family, theta, solution))
 
 
@@ -174,7 +171,6 @@ class BlockPart:
         self.stack, self.machine = whole.over(whole.engine.replace(divided, split)), machine
 
     def losses(self, family: Any, judged: Sequence[Judged]) -> LossSums:
-        """Sums of the losses of some solutions, in one pass."""
         judge = Judge(
             family.amplitudes,
             np.hstack([solution.coef for _, solution in judged]),
@@ -185,7 +181,6 @@ class BlockPart:
         return self.stack.engine.sum(judge)
 
     def risk(self, family: Any, theta: np.ndarray, solution: Solution) -> float:
-        """The mean loss of one solution."""
         return float(self.losses(family, [(theta, solution)]).risks()[0])
 
 

@@ -16,8 +16,7 @@ from ..kernels.tiles.stack import TileStack
 from ..kernels.tiles.sums import TiledSum
 from ..machines import Solution
 from ..solvers.stacks.images import Images
-from .dense import ExactStack, ExactSums, row_means
-from .points import Points
+from .dense import ExactStack, ExactSums, Points, row_means
 
 _TILE_VALUES = 2**22  # of all kernels together
 _LEAST_ROWS = 64  # of a tile, so that products of features stay fast
@@ -29,7 +28,6 @@ class Tiles(ExactStack):
     offers = frozenset({"elementwise", "nested", "samples"})
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> TiledSum:
-        """The sum in parts."""
         factor = self.unscaled() if scaling is None else scaling
         return TiledSum(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
 
@@ -38,11 +36,9 @@ class Tiles(ExactStack):
         return TileSums(self, self.unscaled() if scaling is None else scaling)
 
     def elementwise(self, kernel: Any, out: np.ndarray | None = None) -> Any:
-        """A function of the values of the kernels in parts."""
         return kernel.in_parts()
 
     def form_pullback(self, form: Any, kernel: Any, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The derivative by the weights of a form, for the samples with coefficients."""
         return form.tile_pullback(kernel, rows, coef)
 
     def kept_sum(self) -> TiledSum:
@@ -50,11 +46,9 @@ class Tiles(ExactStack):
         return TiledSum(self.in_parts(), np.ones((self.n_samples, self.n_kernels)), keeps_images=True)
 
     def rows_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
-        """Rows, tile by tile."""
         return K.rows(rows)
 
     def block_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
-        """A block."""
         return K.block(rows)
 
     # Gates, over base kernels or points
@@ -67,21 +61,17 @@ class Tiles(ExactStack):
         return TiledSum(self._parts_at(at), gates, keeps_images=True)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum among some samples."""
         return self.gated(None, gates, at).block(rows)
 
     def gated_product(self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The gated sum times coefficients of some samples."""
         return self.gated(None, gates, at).product(np.arange(len(gates)), rows, coef)
 
     def gated_rows(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum between some samples and all of them."""
         return self.gated(None, gates, at).rows(rows)
 
     def gated_values(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray
     ) -> np.ndarray:
-        """The gated sum between some samples and others, times coefficients of the others that are not 0."""
         return self.gated(None, gates, at).product(rows, columns, coef)
 
     def slopes(
@@ -100,15 +90,12 @@ class Tiles(ExactStack):
         return by_gates, points_pullback(at.kernels, points, weighted, images, self.place, self.dtype)
 
     def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> TiledSum:
-        """The gated sum of kernels of whole features."""
         return TiledSum(points_in_parts(kernels, features, self.place, self.dtype), gates)
 
     def prepare(self) -> None:
-        """The parts of all samples."""
         self.in_parts()
 
     def images(self, columns: np.ndarray) -> np.ndarray:
-        """All kernels in one pass."""
         parts = self.in_parts()
         V = parts.place.asarray(np.ascontiguousarray(columns.transpose(1, 0, 2)), "float64")
         return parts.place.numpy(parts.images(None, None, V)).transpose(1, 0, 2)
@@ -142,20 +129,16 @@ class Tiles(ExactStack):
         return images, products
 
     def alone(self, m: int) -> TiledSum:
-        """The kernel in parts."""
         return TiledSum(self.in_parts().only(m), np.ones((self.n_samples, 1)))
 
     def part(self, K: Any, rows: np.ndarray) -> Any:
-        """The same in parts."""
         return K.subset(rows)
 
     def values(self, K: Any, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """A product with the coefficients that are not 0."""
         used = np.flatnonzero(coef.any(axis=1))
         return K.product(rows, columns[used], np.ascontiguousarray(coef[used]))
 
     def diagonals(self) -> np.ndarray:
-        """k_m(x, x) of each sample, of shape (n_samples, n_kernels)."""
         return self.in_parts().diagonals()
 
 

@@ -73,7 +73,7 @@ def test_images_are_products_with_the_kernels(name, normalize, place):
     kernels, X = kernels_of(WIDTHS[name])
     stack = KernelStack(kernels, normalize, dtype="float32", storage="lazy", place=place).fit(X)
     parts = stack.in_parts()
-    assert parts.fused is not None
+    assert parts.device.groups
     K = host_values(parts)
     dense = KernelStack(kernels, normalize).fit(X).matrices()
     for k, exact in zip(K, dense, strict=True):
@@ -119,7 +119,7 @@ def test_subsets_and_new_samples(place):
     found = place.numpy(new.images(None, None, place.asarray(V)))
     for m in range(3):
         assert np.allclose(found[:, m], K[m][index] @ V[:, m], atol=1e-5)
-    assert new.fused.groups[0].columns is parts.fused.groups[0].columns  # not packed again
+    assert new.device.groups[0].columns is parts.device.groups[0].columns  # not packed again
 
 
 def test_empty_sets_have_images_of_zeros(place):
@@ -157,5 +157,5 @@ def test_other_sources_stay_beside(place):
 def test_the_largest_features_stay_in_float64(place):
     X = 100.0 * rng.normal(size=(N, 3))
     parts = KernelStack([Gaussian(scale=1.0)], dtype="float32", storage="lazy", place=place).fit(X).in_parts()
-    assert parts.fused is None
+    assert not parts.device.groups
     assert parts.sources[0].rows.features.dtype == place.xp.float64

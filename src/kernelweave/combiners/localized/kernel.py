@@ -24,7 +24,7 @@ from ...kernels.stacking.stack import NewPart
 from ...machines import Machine, Solution
 from ...machines.base import Operand
 from ...stacks import training
-from ...stacks.points import Points
+from ...stacks.dense import Points
 from ...views import Views
 from ..combined import KernelsTimesAmplitudes
 from ..gates.base import Gate

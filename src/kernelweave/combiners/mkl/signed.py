@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
-from ...stacks.missing import check_every_view
+from ...stacks.base import check_every_view
 from ...validation import Choice, Constraints, Number, check_parameters
 from ..similarity.inner_products import compared_with_targets
 from ..weighted.sums import ChosenWeights

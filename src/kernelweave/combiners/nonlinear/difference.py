@@ -31,7 +31,7 @@ from ...kernels import Kernel, KernelStack
 from ...kernels.stacking.repair import Repair
 from ...machines import Machine, Solution
 from ...stacks import FitControl, TrainingStack, training
-from ...stacks.missing import check_every_view
+from ...stacks.base import check_every_view
 from ...validation import Choice, Constraints, Number, check_parameters
 from ...views import Views
 from ..base import Combiner

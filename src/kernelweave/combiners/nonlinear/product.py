@@ -11,7 +11,7 @@ from ...kernels import Kernel, KernelStack
 from ...kernels.tiles.sums import TiledFunction
 from ...machines import Machine
 from ...stacks import FitControl, TrainingStack, training
-from ...stacks.missing import check_every_view
+from ...stacks.base import check_every_view
 from ...views import Views
 from ..base import Combiner
 from ..combined import PointwiseKernel

@@ -21,7 +21,7 @@ from ...arrays import Place
 from ...kernels import Kernel
 from ...kernels.stacking.stack import NewPart
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ...stacks.points import Points
+from ...stacks.dense import Points
 from ...views import Views
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs

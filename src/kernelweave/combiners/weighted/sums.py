@@ -24,7 +24,7 @@ from ...machines import Machine
 from ...machines.base import Operand
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...stacks import FitControl, TrainingStack, training
-from ...stacks.missing import missing_factor
+from ...stacks.base import missing_factor
 from ...views import Views
 from ..base import Combiner, takes_targets, with_targets
 from ..combined import KernelsTimesAmplitudes

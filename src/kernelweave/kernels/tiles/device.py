@@ -39,6 +39,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +63,7 @@ PROGRAMS = 1024  # columns are shared out among programs where there are fewer t
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
 # distances. The fastest of a dozen each on an H200.
 TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
-BLOCK_TILE = 64  # rows and columns of a tile of `FusedImages.block`
+BLOCK_TILE = 64  # rows and columns of a tile of `DeviceImages.block`
 # Arrays of a solve, see the table of the module
 IMAGES = 3
 VECTORS = 18
@@ -149,11 +150,6 @@ def is_served(source: Source) -> bool:
     return source.rows.features.dtype == narrow and source.columns.features.dtype == narrow
 
 
-def fused_images(sources: Sequence[Source], place: Place) -> FusedImages | None:
-    """The fused programs over some sources, or None where there is nothing for them."""
-    return FusedImages(sources, place) if functions.is_fused(place) and any(map(is_served, sources)) else None
-
-
 @dataclass(frozen=True)
 class Group:
     """Kernels that one launch serves.
@@ -206,30 +202,30 @@ class Group:
         return TILES[self.rows.width if self.rows.width <= 64 else 0]
 
 
-class FusedImages:
-    """The fused programs over the sources of a stack.
+class DeviceImages:
+    """Products with the sources of a stack in another place than the host, by the fused programs where they serve.
 
     Features of the sources that are served move into one array for each group; the sources keep views of it.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-    place : Place
     """
 
     def __init__(self, sources: Sequence[Source], place: Place):
-        from . import _triton  # imports Triton
-
-        self.sources, self.place, self.programs = sources, place, _triton
+        self.sources, self.place, is_fused = sources, place, functions.is_fused(place)
         kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for m, source in enumerate(sources):
-            if is_served(source) and isinstance(source, PointSource):
+            if is_fused and is_served(source) and isinstance(source, PointSource):
                 width = packed_width(source.function.kind, source.rows.features.shape[1])
                 centred = source.columns.means is not None
                 kinds[source.function.kind, source.function.degree, width, centred].append(m)
         self.groups = [self._group(kernels) for kernels in kinds.values()]
         served = {m for kernels in kinds.values() for m in kernels}
         self.others = [m for m in range(len(sources)) if m not in served]
+
+    @cached_property
+    def programs(self) -> Any:
+        """The compiled programs."""
+        from . import _triton  # imports Triton
+
+        return _triton
 
     def _group(self, kernels: list[int]) -> Group:
         members = [source for source in (self.sources[m] for m in kernels) if isinstance(source, PointSource)]
@@ -257,23 +253,24 @@ class FusedImages:
         n_rows = self.sources[0].n_rows if rows is None else len(rows)
         if not n_rows or not V.shape[0]:
             return place.zeros((n_rows, n_kernels, V.shape[2]))
-        left = None if rows is None else place.positions(rows)
-        right = None if columns is None else place.positions(columns)
-        V = V.contiguous()
-        if chosen.issuperset(self.groups[0].kernels) and len(self.groups[0].kernels) == n_kernels:
-            return self._images(self.groups[0], self.groups[0].kernels, left, right, V).permute(2, 0, 1)
+        if len(self.groups) == 1 and len(chosen) == n_kernels and not self.others:
+            return self._images(self.groups[0], self.groups[0].kernels, rows, columns, V).permute(2, 0, 1)
         found = place.zeros((n_kernels, V.shape[2], n_rows))
         for group in self.groups:
             some = [m for m in group.kernels if m in chosen]
             if some:
-                found[place.positions(np.array(some))] = self._images(group, some, left, right, V)
+                found[place.positions(np.array(some))] = self._images(group, some, rows, columns, V)
         for m in self.others:
             if m in chosen:
-                found[m] = self.sources[m].times(rows, columns, V[:, m, :]).T
-        return found.permute(2, 0, 1)
+                found[m, ...] = self.sources[m].times(rows, columns, V[:, m, :]).T
+        return place.xp.permute_dims(found, (2, 0, 1))
 
-    def _images(self, group: Group, kernels: list[int], rows: Any, columns: Any, V: Any) -> Any:
+    def _images(
+        self, group: Group, kernels: list[int], rows: np.ndarray | None, columns: np.ndarray | None, V: Any
+    ) -> Any:
         """The images of some kernels of a group, of shape (n_kernels, n_outputs, n_rows)."""
+        left, right = (None if index is None else self.place.positions(index) for index in (rows, columns))
+        V = V.contiguous()
         everything = len(kernels) == len(group.kernels)
         order = group.order if everything else self.place.positions(np.array([group.kernels.index(m) for m in kernels]))
         found: list[Any] = []
@@ -281,15 +278,15 @@ class FusedImages:
             n_outputs = min(OUTPUTS, V.shape[2] - output)
             total: Any = None
             for first in range(0, V.shape[0], CHUNK):
-                part = self._part(group, order, rows, columns, V, first, output, n_outputs)
+                part = self._part(group, order, left, right, V, first, output, n_outputs)
                 total = part if total is None else total.add_(part)
             found.append(total)
         images = found[0] if len(found) == 1 else self.place.xp.concat(found, axis=1)
         if group.is_centred:
             for image, m in zip(images, kernels, strict=True):
                 source = self.sources[m]
-                left, right = self._constants(source.rows, rows), self._constants(source.columns, columns)
-                image[...] = source.normalized_products(image.T, left, right, right.factor[:, None] * V[:, m, :]).T
+                one, other = self._constants(source.rows, left), self._constants(source.columns, right)
+                image[...] = source.normalized_products(image.T, one, other, other.factor[:, None] * V[:, m, :]).T
         return images
 
     def _constants(self, side: Side, index: Any) -> Side:
@@ -337,25 +334,21 @@ class FusedImages:
         )  # fmt: skip
         return features, scaled
 
-    def block(self, rows: np.ndarray, left: Any, weights: np.ndarray) -> Any:
-        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, a tensor of float64.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        left : tensor of shape (n_rows, n_kernels), float64
-            What these samples are multiplied by in each kernel.
-        weights : ndarray of shape (n_kernels,)
-        """
-        place, n = self.place, len(rows)
-        index, size = place.positions(rows), BLOCK_TILE * math.ceil(n / BLOCK_TILE)
-        V, w = left.contiguous()[:, :, None], place.asarray(weights, "float64")
+    def block(self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int]) -> np.ndarray:
+        """See `TileStack.sum_block`."""
+        place, n, there, chosen = self.place, len(rows), self.place.asarray(left, "float64"), set(kernels)
         total, others = None, list(self.others)
         for group in self.groups:
             if group.is_centred:
                 others += group.kernels
                 continue
-            gain = group.gain * w.index_select(0, group.positions)
+            index, size, V = (
+                place.positions(rows),
+                BLOCK_TILE * math.ceil(n / BLOCK_TILE),
+                there.contiguous()[:, :, None],
+            )
+            w = place.asarray(np.array([weights[m] if m in chosen else 0.0 for m in group.kernels]))
+            gain = group.gain * w
             first, before = self._gathered(group, group.rows, index, V, gain, size, swapped=False)
             second, after = self._gathered(group, group.rows, index, V, place.xp.ones_like(gain), size)
             added = total is not None
@@ -367,10 +360,10 @@ class FusedImages:
             )  # fmt: skip
         found = place.zeros((n, n)) if total is None else total[:n, :n]
         for m in others:
-            if weights[m] != 0.0:
+            if m in chosen and weights[m] != 0.0:
                 values = place.xp.astype(self.sources[m].block(rows, rows), place.xp.float64)
-                found += weights[m] * left[:, m][:, None] * values * left[:, m]
-        return 0.5 * (found + found.T)
+                found += float(weights[m]) * there[:, m][:, None] * values * there[:, m]
+        return np.asarray(place.numpy(0.5 * (found + found.T)))
 
 
 def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Side]]:

@@ -22,7 +22,7 @@ from ...views import Views
 from ..lookups.matrices import check_symmetric
 from ..stacking.normalization import Normalizer, finite, warn_if_lost
 from . import host
-from .device import FusedImages, fused_images
+from .device import DeviceImages
 from .functions import drowns
 from .sources import NoSource, Source, raw_source
 
@@ -48,9 +48,9 @@ class TileStack:
         self.sources, self.place, self.cache_bytes = list(sources), place, cache_bytes
 
     @cached_property
-    def fused(self) -> FusedImages | None:
-        """The fused programs of a CUDA device, where they serve some of the kernels."""
-        return fused_images(self.sources, self.place)
+    def device(self) -> DeviceImages:
+        """Products in another place than the host."""
+        return DeviceImages(self.sources, self.place)
 
     @property
     def n_kernels(self) -> int:
@@ -89,13 +89,7 @@ class TileStack:
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
             return host.images(self.sources, rows, columns, V, chosen)
-        if self.fused is not None:
-            return self.fused.images(rows, columns, V, chosen)
-        n_rows = self.n_samples if rows is None else len(rows)
-        found = self.place.zeros((n_rows, self.n_kernels, V.shape[2]))
-        for m in chosen:
-            found[:, m, :] = self.sources[m].times(rows, columns, V[:, m, :])
-        return found
+        return self.device.images(rows, columns, V, chosen)
 
     def sum_block(
         self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
@@ -115,18 +109,10 @@ class TileStack:
         -------
         ndarray of shape (n_rows, n_rows), a NumPy array of float64
         """
-        chosen, place = list(range(self.n_kernels) if kernels is None else kernels), self.place
-        if place.is_host:
+        chosen = range(self.n_kernels) if kernels is None else kernels
+        if self.place.is_host:
             return host.block(self.sources, rows, left, weights, chosen)
-        if self.fused is not None:
-            kept = np.zeros(self.n_kernels)
-            kept[chosen] = weights[chosen]
-            return place.numpy(self.fused.block(rows, place.asarray(left, "float64"), kept))
-        total = place.zeros((len(rows), len(rows)))
-        for m in chosen:
-            values = place.xp.astype(self.block(m, rows, rows), place.xp.float64)
-            total += place.asarray(weights[m] * left[:, m])[:, None] * values * place.asarray(left[:, m])
-        return np.asarray(place.numpy(0.5 * (total + total.T)))
+        return self.device.block(rows, left, weights, chosen)
 
     def diagonals(self) -> np.ndarray:
         """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""

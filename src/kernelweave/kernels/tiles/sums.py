@@ -201,9 +201,8 @@ class TiledMatrix(ABC):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
         """
-        return (
-            self._product(rows, columns, coef[:, None])[:, 0] if coef.ndim == 1 else self._product(rows, columns, coef)
-        )
+        found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
+        return found[:, 0] if coef.ndim == 1 else found
 
     def zero(self) -> Image:
         """The image of coefficients 0."""

@@ -18,10 +18,9 @@ from typing import Any
 from ...combiners.gates.inputs import GatingInputs, NoInputs
 from ...combiners.projected.feature_maps import ViewFeatures
 from ...features.base import FeatureMap
-from ...features.exact import DirectMap, ExactMap, expanded_width
+from ...features.exact import DirectMap, ExactMap, TransformerMap, expanded_width
 from ...features.fourier import FourierMap
 from ...features.nystroem import NystroemMap
-from ...features.transformer import TransformerMap
 from ...kernels import Kernel, KernelStack
 from ...kernels.points.projected import PointKernel
 from ...kernels.preparation import Preparation
