@@ -50,22 +50,8 @@ from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, war
 class DirectMap(FeatureMap):
     """Features without whitening; subclasses write `expand`.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    label : str
-        What messages call it.
-    width : int
-        Number of features.
-
-    Attributes
-    ----------
-    by_norm : bool
-        Whether each row is divided by its norm.
-    factor : float
-    mean : ndarray of shape (n_features,) or None
-        What is subtracted before features are multiplied by the factor.
+    `label` is what messages call the kernel, `width` the number of features. Each row is divided by its norm
+    (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
     """
 
     whitening = None
@@ -77,7 +63,6 @@ class DirectMap(FeatureMap):
 
     @property
     def n_raw(self) -> int:
-        """Number of features."""
         return self.width
 
     @abstractmethod
@@ -85,7 +70,6 @@ class DirectMap(FeatureMap):
         """phi of samples before normalisation, a new array; rows of samples that lack the view may be anything."""
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """phi, normalised."""
         features = finite(lambda: self.expand(views), self.label)
         if self.by_norm:
             norms = np.linalg.norm(features, axis=1)
@@ -124,7 +108,6 @@ class ExactMap(DirectMap):
     """The feature space of a kernel; parameters are those of `DirectMap`."""
 
     def expand(self, views: Views) -> np.ndarray:
-        """phi of samples."""
         return _expansion(self.kernel, views)
 
     def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
@@ -169,14 +152,7 @@ class ExactFeatures(Approximation):
 
 
 def narrow_map(stack: KernelStack, m: int, most: int) -> ExactMap | None:
-    """The exact features of a kernel, where it has some and they are at most so many; else None.
-
-    Parameters
-    ----------
-    stack, m
-        As in `Approximation.fit_map`.
-    most : int
-    """
+    """The exact features of a kernel, where it has some and they are at most so many; else None."""
     width = _width(stack.kernels[m])
     return None if isinstance(width, Kernel) or width > most else _fitted(stack, m, width)
 
@@ -193,14 +169,7 @@ def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
 
 
 def expanded_width(kernel: Kernel, name: str) -> int:
-    """Number of exact features of a fitted kernel; a `ValueError` where it has none.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    name : str
-        What messages call it.
-    """
+    """Number of exact features of a fitted kernel; a `ValueError`, which calls it `name`, where it has none."""
     width = _width(kernel)
     if isinstance(width, Kernel):
         raise ValueError(
@@ -235,7 +204,6 @@ def _is_dense_view(kernel: Kernel, views: Views) -> bool:
 
 
 def _expansion(kernel: Kernel, views: Views) -> np.ndarray:
-    """phi of samples, a new array."""
     join = kernel.join_function()
     if join is not None:
         first, second = _expansion(join.first, views), _expansion(join.second, views)
@@ -268,15 +236,7 @@ def _orders(row: list[int]) -> float:
 
 
 class TransformerMap(DirectMap):
-    """What a fitted transformer makes of the features that a kernel compares.
-
-    Parameters
-    ----------
-    kernel, label
-        As in `DirectMap`.
-    preparation : Preparation
-        The fitted transformer.
-    """
+    """What a fitted transformer, the preparation, makes of the features that a kernel compares."""
 
     def __init__(self, kernel: Kernel, label: str, preparation: Preparation):
         super().__init__(kernel, label, preparation.n_features)

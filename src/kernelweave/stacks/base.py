@@ -101,10 +101,6 @@ class FitControl:
         """A callable that reports how much of several solves in a row is done, given the share of the present one.
 
         Shares grow from 0 to 1 in each solve; a smaller one than the last belongs to the next solve.
-
-        Parameters
-        ----------
-        n_solves : int
         """
         finished, last = 0, 0.0
 
@@ -337,12 +333,7 @@ class TrainingStack(ABC):
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
         """The two-class problems of a machine that have both classes, each with the stack of its samples.
 
-        Parameters
-        ----------
-        machine : Machine
-            With classes.
-        maker : BinaryLoss
-            What makes the machine of samples with labels +1 and -1 at cost 1 each.
+        `maker`, a `BinaryLoss`, makes the machine of samples with labels +1 and -1 at cost 1 each.
         """
 
     @abstractmethod
@@ -447,19 +438,9 @@ def missing_factor(
 ) -> np.ndarray:
     """(sum_m eta_m / sum_{m present} eta_m)^(1/2) of each sample, given which views it has; 1 where it has none.
 
-    Parameters
-    ----------
-    names : list of str
-        Of the kernels.
-    eta : ndarray of shape (n_kernels,)
-    present : ndarray of bool, shape (n_samples, n_kernels)
-    views : Views or None
-        The samples, by which messages name them; None where samples that cannot be used are known.
-    missing : {"refuse", "warn", "never"}
-        What happens for a sample that has none of the views whose kernels have a weight: an error, or a warning; for
-        "never" every sample needs every view.
-    owner : str
-        What errors call the combiner.
+    Messages name samples by `views`, which is None where those that cannot be used are known. A sample that has none of
+    the views whose kernels have a weight is an error where `missing` is "refuse", and a warning for "warn"; for "never"
+    every sample needs every view. `owner` is what errors call the combiner.
     """
     if missing == "never":
         if views is not None:
@@ -485,17 +466,7 @@ def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) 
 
 
 def check_every_view(owner: str, names: list[str], present: np.ndarray, views: Any) -> None:
-    """Raise an error that names the first sample without a row in some kernel.
-
-    Parameters
-    ----------
-    owner : str
-        What needs every view.
-    names : list of str
-        Of the kernels.
-    present : ndarray of bool, shape (n_samples, n_kernels)
-    views : Views
-    """
+    """Raise an error that names the first sample without a row in some kernel; the owner needs every view."""
     incomplete = ~present.all(axis=1)
     if incomplete.any():
         m = np.flatnonzero(~present[incomplete][0])[0]

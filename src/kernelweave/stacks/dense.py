@@ -369,13 +369,7 @@ def row_means(images: np.ndarray, shares: np.ndarray, centered: bool) -> tuple[n
 
 @dataclass(frozen=True)
 class Points:
-    """Points of all training samples, for each kernel.
-
-    Attributes
-    ----------
-    kernels : list of PointKernel
-    points : list of ndarray of shape (n_samples, n_components)
-    """
+    """Kernels between points of all training samples, such as projected ones, in the place of the base kernels."""
 
     kernels: list[PointKernel]
     points: list[Any]

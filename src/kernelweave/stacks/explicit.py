@@ -68,20 +68,10 @@ class WeightAmplitudes:
     """a_m(x) = (eta_m)^(1/2), times the factor of samples that lack views, see `weighted.WeightedSum`.
 
     The factor of a sample is (sum_m rho_m / sum_{m present} rho_m)^(1/2), and 1 where the sum of those present is 0;
-    rho, the reference, are the weights themselves, except while weights are learned.
+    rho, the reference, are the weights themselves, except while weights are learned. Zeros mean that all factors are 1.
 
-    Parameters
-    ----------
-    eta : ndarray of shape (n_kernels,)
-        At least 0.
-    reference : ndarray of shape (n_kernels,), optional
-        rho; `eta` by default. Zeros mean that all factors are 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.stacks.explicit import WeightAmplitudes
-    >>> WeightAmplitudes(np.array([4.0, 5.0])).of(np.array([[True, True], [True, False]]))
+    >>> amplitudes = WeightAmplitudes(np.array([4.0, 5.0]))
+    >>> amplitudes.of(np.array([[True, True], [True, False]]))
     array([[2.        , 2.23606798],
            [3.        , 0.        ]])
     """
@@ -126,14 +116,7 @@ class FeatureForms:
 
 
 class FeatureSums(WeightedSums):
-    """Sums of kernels with explicit features.
-
-    Parameters
-    ----------
-    stack : Features
-    scaling : ndarray of shape (n_kernels,)
-        The reference of `WeightAmplitudes`.
-    """
+    """Sums of kernels with explicit features; the scaling is the reference of `WeightAmplitudes`."""
 
     def __init__(self, stack: Features, scaling: np.ndarray):
         self.stack, self.n_kernels = stack, stack.n_kernels
@@ -206,7 +189,6 @@ def _seen(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: 
 
 
 def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> float:
-    """sum_i d_i g_im^2 over all kernels and outputs."""
     d, g = _seen(block, free, weights, intercept)
     return float((d[:, None, :] * g**2).sum())
 
@@ -565,12 +547,7 @@ class Features(TrainingStack):
 
 
 class NoFeatures(FeatureMap):
-    """In the place of the features of a kernel that prediction does not evaluate: all are 0.
-
-    Parameters
-    ----------
-    n_features : int
-    """
+    """In the place of the features of a kernel that prediction does not evaluate: all are 0."""
 
     def __init__(self, n_features: int):
         self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
@@ -609,7 +586,6 @@ class Lacking:
 
 
 def lacking(block: Block, used: np.ndarray) -> Lacking:
-    """Those of a block."""
     if block.present is None:
         return Lacking(0, None)
     present = np.asarray(block.present)
@@ -636,7 +612,6 @@ def _present_counts(block: Block) -> np.ndarray:
 
 
 def _present_targets(block: Block, columns: OfBlock) -> np.ndarray:
-    """sum_i w_i p_im z_i of each kernel, of shape (n_kernels, n_columns)."""
     z = columns(block)
     if block.present is None:
         return np.repeat(z.sum(axis=0)[None], len(block.features.offsets) - 1, axis=0)

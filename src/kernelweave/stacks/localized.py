@@ -143,17 +143,8 @@ class GateTotals:
     def table(self, kernels: Sequence[str], classes: Any = None) -> pd.DataFrame:
         """Mean weight and gate of each kernel, and the share of samples for which it is open.
 
-        Parameters
-        ----------
-        kernels : sequence of str
-        classes : array or None
-            The labels, sorted; None where there are none.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
-            ``gate`` and ``share``, as `summary.summarize` gives them.
+        The columns are ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
+        ``gate`` and ``share``, as `summary.summarize` gives them; `classes` are the labels, sorted.
         """
         parts = []
         labels = [] if classes is None else list(classes)
@@ -337,7 +328,6 @@ class NystroemTerm(Term):
 
     Attributes
     ----------
-    kernel : PointKernel
     landmarks : ndarray of shape (n_landmarks, n_columns)
         Before their projection.
     basis : ndarray of shape (n_landmarks, n_features)
@@ -409,8 +399,6 @@ class ProjectedMap(FeatureMap):
         W.
     term : Term
         At W.
-    whitening : ndarray or None
-        Of kernel values to landmarks; W itself of a linear kernel, whose raw values are the features x.
     """
 
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):
@@ -510,16 +498,8 @@ def _present(block: Block, rows: slice, n_kernels: int) -> np.ndarray:
 class ProjectedPrimal(Vectors):
     """P and its gradient, over vectors [u, b, theta].
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Block`s with codes, whose features are those that are projected.
-    model : Model
-    n_outputs : int
-    total : float
-        What a bias costs.
-    penalty : callable
-        Of theta: value and gradient.
+    The features of the blocks are those that are projected; `total` is what a bias costs, and `penalty` gives value and
+    gradient of theta's.
     """
 
     def __init__(

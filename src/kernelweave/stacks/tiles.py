@@ -193,16 +193,9 @@ def _tiles(n_samples: int, n_kernels: int) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """The images of each kernel at some samples that a solution in parts holds: (n_rows, n_kernels, n_outputs).
+    """The images of each kernel at some samples that a solution in tiles holds: (n_rows, n_kernels, n_outputs).
 
-    None where an output holds no images, or images of some of the samples only.
-
-    Parameters
-    ----------
-    solution : Solution
-    rows : ndarray of int
-    place : Place
-        Of the images.
+    None where an output holds no images, or images of some of the samples only. `place` is that of the images.
     """
     outputs = solution.outputs or (solution,)
     for output in outputs:

@@ -80,14 +80,10 @@ def packed_width(kind: str, n_features: int) -> int:
 
 @dataclass(frozen=True)
 class Packed:
-    """Samples of several kernels of one kind and width.
+    """Samples of several kernels of one kind and width, and what rows and columns are multiplied by.
 
-    Attributes
-    ----------
-    features : tensor of shape (n_kernels, n, width), or (n_kernels, width, n) for distances, float32
-    factor : tensor of shape (n_kernels, n), float64
-        What rows and columns are multiplied by.
-    kind : str
+    `features` are float32 of shape (n_kernels, n, width), or (n_kernels, width, n) for distances; `factor` is float64
+    of shape (n_kernels, n).
     """
 
     features: Any
@@ -96,12 +92,10 @@ class Packed:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples."""
         return self.factor.shape[1]
 
     @property
     def width(self) -> int:
-        """Numbers of a packed sample."""
         return self.features.shape[2 if self.kind in PRODUCTS else 1]
 
     def own(self, g: int, n_features: int) -> Any:
@@ -152,18 +146,10 @@ def is_served(source: Source) -> bool:
 
 @dataclass(frozen=True)
 class Group:
-    """Kernels that one launch serves.
+    """Kernels that one launch serves: their positions in the stack, their sources, and tensors for the programs.
 
-    Attributes
-    ----------
-    kernels : list of int
-        Their positions in the stack.
-    members : list of PointSource
-    positions, order : tensor of int
-        Their positions in the stack, and in the group: 0, 1, ...
-    rows, columns : Packed
-    coef0, gain : tensor of shape (n_kernels,)
-        In float32 and float64.
+    `positions` and `order` are their positions in the stack and in the group (0, 1, ...); `coef0` is in float32 and
+    `gain` in float64.
     """
 
     kernels: list[int]
@@ -196,7 +182,6 @@ class Group:
 
     @property
     def tile(self) -> tuple[int, int, int, int]:
-        """The entry of `TILES`."""
         if self.function.kind not in PRODUCTS:
             return TILES[-1]
         return TILES[self.rows.width if self.rows.width <= 64 else 0]
@@ -222,7 +207,6 @@ class DeviceImages:
 
     @cached_property
     def programs(self) -> Any:
-        """The compiled programs."""
         from . import _triton  # imports Triton
 
         return _triton
@@ -290,7 +274,6 @@ class DeviceImages:
         return images
 
     def _constants(self, side: Side, index: Any) -> Side:
-        """Some samples of a side, without what is compared of them."""
         take = self.place.take
         return Side(None, take(side.factor, index), np.empty(0), take(side.means, index))
 

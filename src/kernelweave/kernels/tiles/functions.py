@@ -74,16 +74,8 @@ UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": 
 class PointFunction:
     """A kernel as a function of feature vectors; see the table of the module.
 
-    Attributes
-    ----------
-    kind : {"linear", "polynomial", "gaussian", "laplacian", "chi-squared"}
-    scale : float
-        The width of the exponential kinds.
-    degree : int
-    coef0 : float
-        Of the polynomial.
-    gain : float
-        A constant factor.
+    `scale` is the width of the exponential kinds, `degree` and `coef0` are of the polynomial, and `gain` is a constant
+    factor of all.
     """
 
     kind: str

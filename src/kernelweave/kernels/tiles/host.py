@@ -91,17 +91,10 @@ class ProductTiles(Tiles):
 def tiles_of(
     source: Source, left: Side, right: Side, rows: np.ndarray | None, columns: np.ndarray | None, width: int
 ) -> list[Tiles] | None:
-    """Tiles that add up to the raw values of a source; None where it multiplies by itself, or better.
+    """Tiles, of so many columns, that add up to the raw values of a source; None where it multiplies by itself, or
+    better.
 
-    Parameters
-    ----------
-    source : Source
-    left, right : Side
-        What the source compares, of all samples.
-    rows, columns : ndarray of int or None
-        The samples that are compared.
-    width : int
-        Columns of a tile.
+    The sides are those of all samples, of which rows and columns (None: all) are compared.
     """
     if isinstance(source, PointSource):
         forms = (_at(_form(source.function, left), rows), _at(_form(source.function, right), columns))
@@ -237,19 +230,9 @@ class _Tiled:
 
 
 class SumRows:
-    """Rows  K[i, :],  K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m],  among training samples.
+    """Rows  K[i, :],  K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m],  among training samples, in a type.
 
     Memory: the features once more, as the columns of tiles.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Of the kernels that are added.
-    left : ndarray of shape (n_samples, n_sources)
-        l.
-    weights : ndarray of shape (n_sources,)
-    dtype : dtype
-        Of the rows.
     """
 
     def __init__(self, sources: Sequence[Source], left: np.ndarray, weights: np.ndarray, dtype: np.dtype):
@@ -267,7 +250,6 @@ class SumRows:
                 self.tiled.append(_Tiled(tiles, one, other, source.rows.means, source.mean))
 
     def fill(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
-        """Compute rows and write them to ``slots[positions]``."""
         step = max(1, TILE_VALUES // self.n_samples)
         for first in range(0, len(rows) if self.others else 0, step):  # the kernels with code of their own
             some = rows[first : first + step]

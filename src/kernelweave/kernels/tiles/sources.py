@@ -182,7 +182,6 @@ class Source(ABC):
         return getattr(self.normalizer, "mean_", 0.0)
 
     def diagonal(self) -> np.ndarray:
-        """The normalised k(x, x) of each row, a NumPy array."""
         return self.rows.diagonal
 
     def subset(self, index: np.ndarray) -> Self:
@@ -405,7 +404,6 @@ class MatrixSource(Source):
         return ids, diagonal, present
 
     def pick(self, features: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Ids are a NumPy array in every place."""
         return features[index]
 
     def values(self, A: np.ndarray, B: np.ndarray) -> Any:
@@ -447,7 +445,6 @@ class JoinedSource(Source):
         return self._joined(first, second)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
-        """Of a sum, those of the parts."""
         if self.function.is_product:
             return super().products(A, B, coef, n_rows)
         first, second = (part.products(a, b, coef, n_rows) for part, a, b in zip(self.parts, A, B, strict=True))

@@ -31,17 +31,10 @@ if TYPE_CHECKING:
 
 
 class TileStack:
-    """The base kernels in tiles.
+    """The base kernels in tiles, a source for each, all over the same samples and in the same place.
 
-    Memory: the features of the samples and a tile of kernel values.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        One for each kernel, all over the same samples and in the same place.
-    place : Place
-    cache_bytes : float
-        How much memory sums of these kernels may take for rows that they keep.
+    Memory: the features of the samples and a tile of kernel values; sums of these kernels may take `cache_bytes` for
+    rows that they keep.
     """
 
     def __init__(self, sources: Sequence[Source], place: Place, *, cache_bytes: float = 0.0):
@@ -94,20 +87,9 @@ class TileStack:
     def sum_block(
         self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
     ) -> np.ndarray:
-        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric.
+        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric, in float64.
 
-        Parameters
-        ----------
-        rows : ndarray of int
-        left : ndarray of shape (n_rows, n_kernels)
-            What these samples are multiplied by in each kernel.
-        weights : ndarray of shape (n_kernels,)
-        kernels : sequence of int, optional
-            The kernels that are added; all by default.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_rows), a NumPy array of float64
+        `left`, of shape (n_rows, n_kernels), is what these samples are multiplied by in each kernel.
         """
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
@@ -119,7 +101,6 @@ class TileStack:
         return np.column_stack([source.diagonal() for source in self.sources])
 
     def only(self, m: int) -> TileStack:
-        """Kernel m alone."""
         return TileStack([self.sources[m]], self.place, cache_bytes=self.cache_bytes)
 
     def subset(self, index: np.ndarray) -> TileStack:
@@ -250,10 +231,6 @@ def cross_values(
     weights : ndarray of shape (n_kernels,)
         Kernels of weight 0 are not computed, and their views are not read.
     coef : ndarray of shape (n_train, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n_new, n_outputs)
     """
     used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
     values = np.zeros((views.n_samples, coef.shape[1]))

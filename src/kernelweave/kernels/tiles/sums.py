@@ -45,15 +45,7 @@ class RowCache:
     """Rows of a symmetric matrix of n samples, as many as fit into the memory given.
 
     A row takes the place of the one that was used longest ago, so that what is kept depends on the calls alone.
-
-    Parameters
-    ----------
-    n_samples : int
-    n_rows : int
-        The most rows that are kept.
-    dtype : dtype
-    fill : callable
-        ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``.
+    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``.
 
     Attributes
     ----------
@@ -135,14 +127,9 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 
 @dataclass
 class Image:
-    """K c, or its parts.
+    """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
 
-    Attributes
-    ----------
-    values : array of the place, float64
-        Of shape (n_samples,), or (n_samples, n_kernels) where each kernel has its own.
-    of : object
-        What the kernel must share for the image to be its own.
+    A kernel must share `of` for the image to be its own.
     """
 
     values: Any
@@ -150,15 +137,7 @@ class Image:
 
 
 class TiledMatrix(ABC):
-    """A function K of the base kernels, with images K c and the rows that it keeps.
-
-    Attributes
-    ----------
-    tiles : TileStack
-    place : Place
-    token : object
-        What images of this kernel share.
-    """
+    """A function K of the base kernels, with images K c, which share its token, and the rows that it keeps."""
 
     def __init__(self, tiles: TileStack):
         self.tiles, self.place = tiles, tiles.place
@@ -192,37 +171,21 @@ class TiledMatrix(ABC):
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K between some samples and others times coefficients, computed afresh.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int
-        coef : ndarray of shape (n_columns,) or (n_columns, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        Coefficients, and what is returned, are vectors, or have a column for each output.
         """
         found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
         return found[:, 0] if coef.ndim == 1 else found
 
     def zero(self) -> Image:
-        """The image of coefficients 0."""
         return Image(self.place.zeros(self.n_samples), self.token)
 
     def copy(self, image: Image) -> Image:
-        """The same image, to be changed by itself."""
         return Image(self.place.xp.asarray(image.values, copy=True), image.of)
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
-        """Bring an image up to date, in place, after coefficients changed.
+        """Bring an image up to date, in place, after the coefficients of some rows changed by so much.
 
-        Parameters
-        ----------
-        image : Image
-        rows : ndarray of int
-            The samples whose coefficients changed.
-        change : ndarray of shape (n_rows,)
-        targets : ndarray of int, optional
-            The samples at which the image is brought up to date; all by default.
+        `targets` are the samples at which it is brought up to date; all by default.
         """
         wanted = self.n_samples if targets is None else len(targets)
         if self.cache is not None and self.cache.serves(len(rows), wanted):
@@ -327,7 +290,6 @@ class TiledSum(TiledMatrix):
         return total
 
     def zero(self) -> Image:
-        """The image of coefficients 0."""
         if not self.keeps_images:
             return super().zero()
         return Image(self.place.zeros((self.n_samples, self.tiles.n_kernels)), self.token)
@@ -350,7 +312,6 @@ class TiledSum(TiledMatrix):
         return self.place.asarray(self.left.T * self.weights[:, None], "float64").T  # as images are in memory there
 
     def value(self, image: Image, coef: Any) -> Any:
-        """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
         return self._summed(image.values, None) if self.keeps_images else image.values
 
     def image(self, coef: np.ndarray) -> Image:
@@ -438,11 +399,9 @@ class TiledFunction(TiledMatrix):
 
     @property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array."""
         return (self.factor**2 * self.unscaled)[self.index]
 
     def subset(self, index: np.ndarray) -> TiledFunction:
-        """The same among some samples."""
         chosen: dict[str, Any] = {"kernels": self.kernels, "factor": self.factor, "index": self.index[index]}
         return TiledFunction(self.tiles, self.combine, self.unscaled, **chosen)
 
@@ -493,7 +452,6 @@ class TiledFunction(TiledMatrix):
         return dtype, lambda: copy(self)._fill
 
     def _fill(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
-        """Compute rows and write them to ``slots[positions]``."""
         factor, columns = self.factor[self.index], np.arange(self.n_samples)
         n_across = -(-self.n_samples // WIDTH)
 
