@@ -237,12 +237,9 @@ class ExactStack(KernelStack, TrainingStack):
                 )
             splitter = KFold if strata is None else StratifiedKFold
             cv = splitter(n_folds, shuffle=True, random_state=rng)
-        else:
-            with blamed_on(f"cv of {owner}"):
-                cv = check_cv(cv, strata, classifier=strata is not None)
         everybody = np.arange(machine.n_samples)
         with blamed_on(f"cv of {owner}"):
-            folds = list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+            folds = check_cv(cv, strata, classifier=strata is not None).split(np.zeros((machine.n_samples, 1)), strata)
             splits = [(everybody[train], everybody[test]) for train, test in folds]
         if not splits or any(len(part) == 0 for split in splits for part in split):
             raise ValueError(f"cv of {owner} gives no folds, or a fold without training or test samples")
@@ -382,11 +379,11 @@ class Points:
             known = self.made["sum"] = gates, ProjectedSum(self.kernels, self.points, gates)
         return known[1]
 
-    def in_parts(self, place: Place, dtype: np.dtype) -> TileStack:
-        """The kernels in parts, made once."""
-        if "parts" not in self.made:
-            self.made["parts"] = points_in_parts(self.kernels, self.points, place, dtype)
-        return self.made["parts"]
+    def tiled(self, place: Place, dtype: np.dtype) -> TileStack:
+        """The kernels in tiles, made once."""
+        if "tiles" not in self.made:
+            self.made["tiles"] = points_in_parts(self.kernels, self.points, place, dtype)
+        return self.made["tiles"]
 
 
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh

@@ -379,7 +379,7 @@ class Features(TrainingStack):
     # Targets
 
     def class_counts(self, machine: Machine) -> np.ndarray:
-        return self.engine.sum(_class_counts, machine.n_classes)
+        return self.engine.sum(_class_counts, machine.n_classes, False)
 
     def present_counts(self) -> np.ndarray:
         return self.engine.sum(_present_counts)
@@ -420,7 +420,7 @@ class Features(TrainingStack):
     def class_moments(self, n_classes: int) -> ClassMoments:
         """One pass gives the centres, and one the spreads of the values around them."""
         k, P = n_classes, self.n_kernels
-        totals = self.engine.sum(_class_weights, k)
+        totals = self.engine.sum(_class_counts, k, True)
         means = pulled_by(self.engine, self.n_features, _members, k) / totals
         parts = [means[a:b] for a, b in pairwise(self.offsets)]
         inner = np.stack([part.T @ part for part in parts])
@@ -593,12 +593,8 @@ def lacking(block: Block, used: np.ndarray) -> Lacking:
     return Lacking(int((~present).any(axis=1).sum()), int(block.first + without[0]) if len(without) else None)
 
 
-def _class_counts(block: Block, n_classes: int) -> np.ndarray:
-    return np.bincount(np.asarray(block.y), minlength=n_classes)
-
-
-def _class_weights(block: Block, n_classes: int) -> np.ndarray:
-    return np.bincount(np.asarray(block.y), block.weight, minlength=n_classes)
+def _class_counts(block: Block, n_classes: int, weighted: bool) -> np.ndarray:
+    return np.bincount(np.asarray(block.y), block.weight if weighted else None, minlength=n_classes)
 
 
 def _members(block: Block, n_classes: int) -> np.ndarray:

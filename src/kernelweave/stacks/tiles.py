@@ -53,12 +53,12 @@ class Tiles(ExactStack):
 
     # Gates, over base kernels or points
 
-    def _parts_at(self, at: Points | None) -> TileStack:
-        return self.in_parts() if at is None else at.in_parts(self.place, self.dtype)
+    def _tiles_at(self, at: Points | None) -> TileStack:
+        return self.in_parts() if at is None else at.tiled(self.place, self.dtype)
 
     def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> TiledSum:
-        """The sum in parts; images are kept for each kernel, which is what the derivative by the gates needs."""
-        return TiledSum(self._parts_at(at), gates, keeps_images=True)
+        """The sum in tiles; images are kept for each kernel, which is what the derivative by the gates needs."""
+        return TiledSum(self._tiles_at(at), gates, keeps_images=True)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
         return self.gated(None, gates, at).block(rows)
@@ -81,8 +81,8 @@ class Tiles(ExactStack):
         weighted = gates[rows][:, :, None] * coef[:, None, :]
         images = None if solution is None else kept_images(solution, rows, self.place)
         if images is None:
-            parts = self._parts_at(at)
-            images = parts.place.numpy(parts.images(rows, rows, parts.place.asarray(weighted, "float64")))
+            tiles = self._tiles_at(at)
+            images = tiles.place.numpy(tiles.images(rows, rows, tiles.place.asarray(weighted, "float64")))
         by_gates = -np.einsum("ir,imr->im", coef, images)
         if at is None:
             return by_gates, []
@@ -96,9 +96,9 @@ class Tiles(ExactStack):
         self.in_parts()
 
     def images(self, columns: np.ndarray) -> np.ndarray:
-        parts = self.in_parts()
-        V = parts.place.asarray(np.ascontiguousarray(columns.transpose(1, 0, 2)), "float64")
-        return parts.place.numpy(parts.images(None, None, V)).transpose(1, 0, 2)
+        tiles = self.in_parts()
+        V = tiles.place.asarray(np.ascontiguousarray(columns.transpose(1, 0, 2)), "float64")
+        return tiles.place.numpy(tiles.images(None, None, V)).transpose(1, 0, 2)
 
     def read(
         self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool
@@ -106,8 +106,8 @@ class Tiles(ExactStack):
         """One pass for the images, and one for the inner products."""
         images = self.images(columns)
         means, grand = row_means(images, columns[:, :, -1], centered)
-        parts, n_kernels, n_samples = self.in_parts(), self.n_kernels, self.n_samples
-        place, xp = parts.place, parts.place.xp
+        tiles, n_kernels, n_samples = self.in_parts(), self.n_kernels, self.n_samples
+        place, xp = tiles.place, tiles.place.xp
         shift, mean, scale = (place.asarray(values, "float64") for values in (grand[:, None] - means, means, roots))
         scaled = not (roots == 1.0).all()
         products = np.zeros((n_kernels, n_kernels) if pairs else n_kernels)
@@ -115,7 +115,7 @@ class Tiles(ExactStack):
             here, there = slice(rows[0], rows[-1] + 1), slice(others[0], others[-1] + 1)
             tile = xp.empty((n_kernels, len(rows), len(others)), dtype=xp.float64, device=place.device)
             for m in range(n_kernels):
-                tile[m, ...] = xp.astype(parts.block(m, rows, others), xp.float64)
+                tile[m, ...] = xp.astype(tiles.block(m, rows, others), xp.float64)
             if centered:
                 tile += shift[:, here][:, :, None]
                 tile -= mean[:, there][:, None, :]
@@ -143,16 +143,16 @@ class Tiles(ExactStack):
 
 
 class TileSums(ExactSums):
-    """Sums in parts, whose images are kept for each kernel."""
+    """Sums in tiles, whose images are kept for each kernel."""
 
     def __init__(self, stack: Tiles, scaling: np.ndarray):
         self.n_kernels, self.n_samples = stack.n_kernels, stack.n_samples
-        self._parts = stack.in_parts()
+        self._tiles = stack.in_parts()
         self._latest = self._start(scaling)
 
     def _start(self, scaling: np.ndarray) -> TiledSum:
         left = np.repeat(scaling[:, None], self.n_kernels, axis=1)
-        return TiledSum(self._parts, left, keeps_images=True)
+        return TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
         """Images of the sums before are of no use then."""
