@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -218,17 +217,6 @@ def block(
     return total
 
 
-@dataclass(frozen=True)
-class _Tiled:
-    """A kernel in tiles: what rows and columns are multiplied by, and the means where it is centred."""
-
-    tiles: list[Tiles]
-    rows: np.ndarray
-    columns: np.ndarray
-    means: np.ndarray | None
-    mean: float
-
-
 class SumRows:
     """Rows  K[i, :],  K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m],  among training samples, in a type.
 
@@ -237,7 +225,7 @@ class SumRows:
 
     def __init__(self, sources: Sequence[Source], left: np.ndarray, weights: np.ndarray, dtype: np.dtype):
         self.n_samples = len(left)
-        self.tiled: list[_Tiled] = []
+        self.tiled: list[tuple[Source, list[Tiles], np.ndarray, np.ndarray]] = []
         self.others: list[tuple[Source, np.ndarray, np.ndarray]] = []
         for m, source in enumerate(sources):
             factor, scaled = left[:, m], weights[m] * left[:, m]
@@ -247,7 +235,7 @@ class SumRows:
             else:
                 both = scaled * source.rows.factor, factor * source.columns.factor
                 one, other = (np.ascontiguousarray(values, dtype=dtype) for values in both)
-                self.tiled.append(_Tiled(tiles, one, other, source.rows.means, source.mean))
+                self.tiled.append((source, tiles, one, other))
 
     def fill(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
         step = max(1, TILE_VALUES // self.n_samples)
@@ -259,16 +247,15 @@ class SumRows:
             slots[positions[first : first + step]] = found
         if self.tiled:
             self._add_tiles(rows, slots, positions)
-        for each in self.tiled:
-            if each.means is not None:
+        for source, _, one, other in self.tiled:
+            means = source.rows.means
+            if means is not None:
                 for i, at in zip(rows, positions, strict=True):
-                    slots[at] -= each.rows[i] * (each.means[i] - each.mean + each.means) * each.columns
+                    slots[at] -= one[i] * (means[i] - source.mean + means) * other
 
     def _add_tiles(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
         n_tiles = -(-self.n_samples // WIDTH)
-        chosen = [
-            ([each.at(rows) for each in kernel.tiles], kernel.rows[rows], kernel.columns) for kernel in self.tiled
-        ]
+        chosen = [([each.at(rows) for each in tiles], one[rows], other) for _, tiles, one, other in self.tiled]
 
         def work(task: int, scratch: Scratch) -> None:
             height, tile = divmod(task, n_tiles)

@@ -181,9 +181,6 @@ class Source(ABC):
         """The mean of k over all pairs of training samples, where the kernel is centred."""
         return getattr(self.normalizer, "mean_", 0.0)
 
-    def diagonal(self) -> np.ndarray:
-        return self.rows.diagonal
-
     def subset(self, index: np.ndarray) -> Self:
         """The same kernel, with the same constants, among some of the training samples."""
         other = copy(self)

@@ -98,7 +98,7 @@ class TileStack:
 
     def diagonals(self) -> np.ndarray:
         """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
-        return np.column_stack([source.diagonal() for source in self.sources])
+        return np.column_stack([source.rows.diagonal for source in self.sources])
 
     def only(self, m: int) -> TileStack:
         return TileStack([self.sources[m]], self.place, cache_bytes=self.cache_bytes)
@@ -131,19 +131,23 @@ def source_of(stack: KernelStack, m: int) -> Source:
     if not stack.active[m]:
         return NoSource(stack.n_samples, stack.place)
     raw = _raw(stack, m, stack.dtype.name)
-    finite(raw.diagonal, stack.names[m])  # all other values are smaller
+    finite(lambda: raw.rows.diagonal, stack.names[m])  # all other values are smaller
     learn_repair(stack, m)
     is_new = not normalizer.is_learned  # so that the stack is over all its samples
     if is_new:
         _learn(normalizer, raw, present, stack.weight)
     source = raw.normalized(normalizer)
-    if normalizer.needs_all_samples and stack.dtype.name == "float32" and drowns(raw.diagonal(), source.diagonal()):
+    if (
+        normalizer.needs_all_samples
+        and stack.dtype.name == "float32"
+        and drowns(raw.rows.diagonal, source.rows.diagonal)
+    ):
         raw = _raw(stack, m, "float64")
         if stack.n_samples == stack.reference.n_samples:
             _learn(normalizer, raw, present, stack.weight)
         source = raw.normalized(normalizer)
     if is_new and normalizer.needs_all_samples:
-        warn_if_lost(raw.diagonal()[present], source.diagonal()[present], stack.names[m])
+        warn_if_lost(raw.rows.diagonal[present], source.rows.diagonal[present], stack.names[m])
     if np.array_equal(stack.rows, np.arange(stack.reference.n_samples)):
         return source
     return source.subset(stack.rows)
@@ -165,7 +169,7 @@ def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.
     if normalizer.needs_all_samples:
         normalizer.learn_means(times, present, weight)
     else:
-        normalizer.learn(raw.diagonal(), present, weight)
+        normalizer.learn(raw.rows.diagonal, present, weight)
 
 
 def learn_repair(stack: KernelStack, m: int) -> None:
