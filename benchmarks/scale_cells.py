@@ -44,13 +44,13 @@ class FormedValues:
     """Counts the values of base kernels that kernels in parts form."""
 
     def __init__(self) -> None:
-        from kernelweave.kernels.parts.host.rows import SumRows
-        from kernelweave.kernels.parts.stack import StackInParts
+        from kernelweave.kernels.tiles.host import SumRows
+        from kernelweave.kernels.tiles.stack import TileStack
 
         self.count = 0
         for name, n_leading in (("images", 0), ("block", 1)):
-            setattr(StackInParts, name, self._counted(getattr(StackInParts, name), n_leading))
-        whole = StackInParts.sum_block
+            setattr(TileStack, name, self._counted(getattr(TileStack, name), n_leading))
+        whole = TileStack.sum_block
 
         def sum_block(parts: Any, rows: np.ndarray, left: Any, weights: Any, kernels: Any = None) -> Any:
             before = self.count
@@ -58,7 +58,7 @@ class FormedValues:
             self.count = before + len(rows) ** 2 * (parts.n_kernels if kernels is None else len(kernels))
             return found
 
-        StackInParts.sum_block = sum_block  # type: ignore[method-assign]
+        TileStack.sum_block = sum_block  # type: ignore[method-assign]
         rows_of = SumRows.fill
 
         def fill(kept: Any, rows: np.ndarray, *where: Any) -> None:

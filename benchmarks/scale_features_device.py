@@ -106,7 +106,7 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
     from kernelweave.machines import SquaredHinge
-    from kernelweave.stacks.features import Features
+    from kernelweave.stacks.explicit import Features
     from kernelweave.views import as_views
 
     n, views = cell["samples"], [slice(k * FEATURES, (k + 1) * FEATURES) for k in range(KERNELS)]

@@ -10,7 +10,7 @@ from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import SquaredEpsilonInsensitive, SquaredError, SquaredHinge, SquaredMargin
 from kernelweave.stacks import training
-from kernelweave.stacks.features import Features
+from kernelweave.stacks.explicit import Features
 
 N = 90
 RNG = np.random.default_rng(3)

@@ -10,7 +10,7 @@ from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import KernelStack
 from kernelweave.machines import BinaryLoss, DualTerms, RegressionLoss
 from kernelweave.stacks import training
-from kernelweave.stacks.features import Features
+from kernelweave.stacks.explicit import Features
 
 FORMS = ("matrices", "tiles", "features")
 
@@ -66,7 +66,7 @@ def serve(combiner, kernels=()):
 @cache
 def offers():
     """What each form offers."""
-    from kernelweave.stacks.matrices import Matrices
+    from kernelweave.stacks import Matrices
     from kernelweave.stacks.tiles import Tiles
 
     return dict(zip(FORMS, (Matrices.offers, Tiles.offers, Features.offers), strict=True))

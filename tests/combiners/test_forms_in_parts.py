@@ -8,24 +8,11 @@ import pytest
 from sklearn.base import clone
 
 from kernelweave.arrays import HOST, Place
-from kernelweave.combiners import (
-    FitControl,
-    GeneralizedMKL,
-    KernelDifference,
-    PointwiseKernel,
-    PolynomialMKL,
-    Product,
-)
+from kernelweave.combiners import FitControl, GeneralizedMKL, KernelDifference, PointwiseKernel, PolynomialMKL, Product
 from kernelweave.combiners.nonlinear import ProductKernel
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
-from kernelweave.kernels.parts import pointwise
-from kernelweave.machines import (
-    BinaryMachine,
-    OneClassMachine,
-    OneVsAllMachine,
-    OneVsOneMachine,
-    RegressionMachine,
-)
+from kernelweave.kernels.tiles import sums
+from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsAllMachine, OneVsOneMachine, RegressionMachine
 from kernelweave.stacks import training
 from kernelweave.stacks.tiles import Tiles
 from lazy_properties import check_differences, check_lazy_family, check_lazy_kernel, peak_bytes
@@ -95,9 +82,9 @@ def test_gradient_through_the_machine_solved_again(combiner, samples):
 
 def test_tiles_add_up(monkeypatch):
     coef = np.random.default_rng(3).normal(size=(N, 2))
-    monkeypatch.setattr(pointwise, "HEIGHT", 7)
-    monkeypatch.setattr(pointwise, "WIDTH", 11)
-    monkeypatch.setattr(pointwise, "TILE_VALUES", 7 * N)
+    monkeypatch.setattr(sums, "HEIGHT", 7)
+    monkeypatch.setattr(sums, "WIDTH", 11)
+    monkeypatch.setattr(sums, "TILE_VALUES", 7 * N)
     for combiner, samples, place in itertools.product(("degree 3, constant", "product"), (X, MISSING), (HOST, STRICT)):
         dense, lazy = family("dense", combiner, samples), family("lazy", combiner, samples, place=place)
         expected = dense.pullback(dense.at(ETA), coef)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
-from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.kernels.tiles.sums import TiledSum
 from kernelweave.solvers import in_parts, program
 from kernelweave.stacks import tiles
 from kernelweave.stacks.tiles import Tiles
@@ -89,8 +89,8 @@ def test_which_combiners_take_parts():
 def test_a_change_of_weights_computes_no_image_afresh(kind, monkeypatch):
     """Images are zero once for each output; every later solve begins with those of the last."""
     started = []
-    zero = SumInParts.zero
-    monkeypatch.setattr(SumInParts, "zero", lambda self: started.append(self) or zero(self))
+    zero = TiledSum.zero
+    monkeypatch.setattr(TiledSum, "zero", lambda self: started.append(self) or zero(self))
     machine, _ = PLAIN.cases[kind]
     kernel = ConvexMKL().fit(PLAIN.training(kind, "lazy"), machine, FitControl(tol=1e-6))
     assert len(kernel.history) > 3
@@ -103,7 +103,7 @@ def test_the_curvature_from_some_of_the_free_samples(monkeypatch):
     wanted = ConvexMKL().fit(PLAIN.training("binary", "lazy"), machine, FitControl(tol=1e-6))
     monkeypatch.setattr(program, "MOST_WHOLE", 20)
     sizes = []
-    block = SumInParts.block
+    block = TiledSum.block
     monkeypatch.setattr(
         program.DualProgram, "matrix", lambda self, K, chosen: sizes.append(len(chosen)) or block(K, chosen)
     )

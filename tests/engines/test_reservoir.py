@@ -65,11 +65,11 @@ def test_a_rare_view_keeps_its_samples():
 def test_kernels_and_landmarks_of_a_rare_view_come_from_its_own_samples():
     engine, kernels = blocks(RARE, 400), [("rare", Gaussian([0, 1])), ("full", Gaussian([2, 3]))]
     approximation = NystroemFeatures(25)
-    from kernelweave.features import choosing
+    from kernelweave import features
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choosing, "LEAST_RESERVOIR", 100)
-        patch.setattr(choosing, "RESERVOIR_SHARE", 2)
+        patch.setattr(features, "LEAST_RESERVOIR", 100)
+        patch.setattr(features, "RESERVOIR_SHARE", 2)
         rng = np.random.RandomState(0)
         reservoir, stack, maps, dtype = fitted_maps(engine, kernels, "unit-diagonal", approximation, rng, "float64")
     assert reservoir.views.n_samples == stack.n_samples == 100 and dtype == np.float64

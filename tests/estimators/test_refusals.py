@@ -28,8 +28,8 @@ from kernelweave.estimators.training import lacking
 from kernelweave.features import FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear
 from kernelweave.machines import BinaryLoss, DualTerms, EpsilonInsensitive, Hinge, SquaredHinge
-from kernelweave.stacks.features import Features
-from kernelweave.stacks.matrices import Matrices
+from kernelweave.stacks import Matrices
+from kernelweave.stacks.explicit import Features
 from kernelweave.stacks.tiles import Tiles
 
 X = np.random.default_rng(0).normal(size=(40, 3))

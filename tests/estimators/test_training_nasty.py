@@ -72,10 +72,10 @@ def test_a_class_that_is_in_one_block_only():
 
 
 def test_a_class_that_the_reservoir_lacks(monkeypatch):
-    from kernelweave.features import choosing
+    from kernelweave import features
 
-    monkeypatch.setattr(choosing, "LEAST_RESERVOIR", 5)
-    monkeypatch.setattr(choosing, "RESERVOIR_SHARE", 1)
+    monkeypatch.setattr(features, "LEAST_RESERVOIR", 5)
+    monkeypatch.setattr(features, "RESERVOIR_SHARE", 1)
     y = np.where(np.arange(60) == 59, 2, TWO)
     model = MKLClassifier(KERNELS, **SETTINGS).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2] and model.feature_coef_["a"].shape[1] == 3

@@ -13,8 +13,8 @@ from kernelweave.kernels import (
     Linear,
     Precomputed,
 )
-from kernelweave.kernels.parts import making
-from kernelweave.kernels.parts.kernel_sources import ValuesSource
+from kernelweave.kernels.tiles import stack as tile_stack
+from kernelweave.kernels.tiles.sources import ValuesSource
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -54,7 +54,7 @@ def test_repairs_by_eigenvalues_are_refused(repair):
 
 
 def test_definiteness_is_checked_on_some_samples(monkeypatch):
-    monkeypatch.setattr(making, "CHECKED_SAMPLES", 20)
+    monkeypatch.setattr(tile_stack, "CHECKED_SAMPLES", 20)
     seen = []
     kernel = Function(lambda A, B: seen.append((len(A), len(B))) or np.tanh(A @ B.T - 3.0))
     stack = KernelStack([("odd", kernel)], None, storage="lazy").fit(X)

@@ -183,7 +183,7 @@ def test_running_out_of_memory_in_the_machine(monkeypatch):
     def none_left(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("kernelweave.stacks.matrices.Matrices.sum", none_left)
+    monkeypatch.setattr("kernelweave.stacks.dense.Matrices.sum", none_left)
     with pytest.raises(
         KernelMemoryError, match=r'the combined kernel needs about .* \(3 matrices of 40 x 40 float64\).*storage="lazy"'
     ):

@@ -5,7 +5,7 @@ import pytest
 
 from explicit_problem import LABELS, THREE, Twin, X, some_missing
 from kernelweave.combiners import AccuracyWeights, BestSingle, CorrelationWeights, ErrorWeights, FitControl
-from kernelweave.stacks.features import Folds
+from kernelweave.stacks.held_out import Folds
 
 
 def folds_as_lists(twin: Twin, folds: Folds) -> list:

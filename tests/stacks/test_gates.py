@@ -22,7 +22,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.kernels import Gaussian
 from kernelweave.stacks.descent import Start
-from kernelweave.stacks.gate_totals import CodesOnDemand, Coding
+from kernelweave.stacks.localized import CodesOnDemand, Coding
 from localized_problem import KERNELS, LABELS, MISSING, SIGNS, TARGET, X
 
 GATES = {

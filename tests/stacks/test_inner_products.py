@@ -5,7 +5,7 @@ import pytest
 
 from kernelweave import stack_views
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial
-from kernelweave.stacks import matrices, tiles, training
+from kernelweave.stacks import dense, tiles, training
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(21, 4))
@@ -19,11 +19,11 @@ def similarities(stack, Z, centered, pairs):
     return training(stack).inner_products(lambda y, weight: Z, mean=False, centered=centered, pairs=pairs)
 
 
-def brute_force(matrices, T, weight, present, centered):
+def brute_force(dense, T, weight, present, centered):
     """Inner products of explicitly centred and weighted n x n matrices."""
     W = np.sqrt(np.outer(weight, weight))
     prepared = []
-    for K, here in zip(matrices, present.T, strict=True):
+    for K, here in zip(dense, present.T, strict=True):
         p = weight * here / (weight * here).sum()
         H = np.diag(here * 1.0) - np.outer(here, p)
         prepared.append(W * (H @ K @ H.T if centered else K))
@@ -43,7 +43,7 @@ def brute_force(matrices, T, weight, present, centered):
 @pytest.mark.parametrize("weighted", [True, False])
 @STORAGES
 def test_inner_products(storage, centered, weighted, block, monkeypatch):
-    monkeypatch.setattr(matrices, "_BLOCK_VALUES", block)
+    monkeypatch.setattr(dense, "_BLOCK_VALUES", block)
     monkeypatch.setattr(tiles, "_TILE_VALUES", block)
     monkeypatch.setattr(tiles, "_LEAST_ROWS", 4)
     weight = rng.integers(1, 4, size=21).astype(float) if weighted else np.ones(21)

@@ -21,8 +21,8 @@ from kernelweave.machines import SquaredHinge
 from kernelweave.reduction import FromEstimator
 from kernelweave.stacks import training
 from kernelweave.stacks.descent import Start
-from kernelweave.stacks.features import Features
-from kernelweave.stacks.projections import NystroemTerm, ProjectedPrimal, Projecting
+from kernelweave.stacks.explicit import Features
+from kernelweave.stacks.localized import NystroemTerm, ProjectedBlocks, ProjectedPrimal
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -203,14 +203,14 @@ def test_what_is_sent_to_blocks_pickles():
     np.testing.assert_array_equal(other(position)[1], primal(position)[1])
     maps = problem.finish(family, start.theta, problem.solution)[0].stack.maps
     block = stack.engine.blocks[0]
-    made = pickle.loads(pickle.dumps(Projecting(maps, family.inputs, family.gate, None)))(block)
+    made = pickle.loads(pickle.dumps(ProjectedBlocks(maps, family.inputs, family.gate, None)))(block)
     assert made.n_samples == block.n_samples and made.features.offsets[-1] == 2 + 10 + maps[2].n_features
 
 
 @pytest.mark.parametrize("weights", ["shared", "per-class"])
 def test_a_class_that_the_reservoir_lacks(weights, monkeypatch):
     """Starts and sums over classes need no sample of each class among those that constants come from."""
-    monkeypatch.setattr("kernelweave.features.choosing.LEAST_RESERVOIR", 60)
+    monkeypatch.setattr("kernelweave.features.LEAST_RESERVOIR", 60)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = (X[:, 0] > 0).astype(int)

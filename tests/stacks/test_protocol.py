@@ -11,8 +11,7 @@ from kernelweave.combiners.programs import ClassMeans, Margin
 from kernelweave.combiners.similarity import IdealColumns
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear
 from kernelweave.machines import SquaredHinge
-from kernelweave.stacks import FitControl, TrainingStack, training
-from kernelweave.stacks.matrices import Matrices
+from kernelweave.stacks import FitControl, Matrices, TrainingStack, training
 from kernelweave.stacks.tiles import Tiles
 from three_stacks import FORMS, RoundedError, RoundedHinge, offers, stack_on
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from global_in_parts import Problem
-from kernelweave.stacks import training
-from kernelweave.stacks.matrices import Matrices
+from kernelweave.stacks import Matrices, training
 from kernelweave.stacks.tiles import Tiles
 
 PROBLEM = Problem(n=60, missing=True)

@@ -30,7 +30,7 @@ class Place:
         Of that namespace; None is its default.
     precise : bool
         Whether products of float32 are to be exact to float32. Else kernels in parts round features to TF32 where that
-        is faster, see `kernels.parts.packing`.
+        is faster, see `kernels.tiles.functions`.
 
     Attributes
     ----------

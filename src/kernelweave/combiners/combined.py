@@ -38,9 +38,9 @@ import numpy as np
 
 from ..arrays import Place
 from ..kernels import Kernel, KernelStack
-from ..kernels.parts.pointwise import PointwiseInParts
 from ..kernels.resources import lazy_storage_error
 from ..kernels.stack import NewPart
+from ..kernels.tiles.sums import TiledFunction
 from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..stacks import FitControl, training
@@ -414,7 +414,7 @@ class PointwiseKernel(CombinedKernel):
         """K of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
-    def in_parts(self) -> PointwiseInParts:
+    def in_parts(self) -> TiledFunction:
         """K of the training samples in parts; `combine` is given NumPy arrays, and its result goes to the place."""
         self.check(self.stack.present, self.stack.support)
         parts = self.stack.in_parts()
@@ -424,7 +424,7 @@ class PointwiseKernel(CombinedKernel):
         def combine(values: Iterator[Any], rows: np.ndarray, columns: np.ndarray) -> Any:
             return place.asarray(self.combine(np.array(place.numpy(block)) for block in values))
 
-        return PointwiseInParts(parts, combine, diagonal, kernels=self._used)
+        return TiledFunction(parts, combine, diagonal, kernels=self._used)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, without the whole matrix."""

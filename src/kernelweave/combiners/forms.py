@@ -7,9 +7,9 @@ A form computes values and derivatives of a `FormKernel`, for non-negative weigh
 - `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
   feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 
-In tiles no matrix of all samples is formed. A form without products is a weighted sum (`SumInParts`), whose images
+In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images
 K_m c are kept for each kernel: they stay true when the weights change, and give the derivative for nothing. Any other
-form is a function of the values of the kernels (`PointwiseInParts`). Its derivative takes the values among support
+form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
 vectors once more, half of them by symmetry:
 
     -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
@@ -25,9 +25,8 @@ import numpy as np
 
 from ..kernels import KernelStack
 from ..kernels.normalization import check_known
-from ..kernels.parts.pointwise import PointwiseInParts, in_tiles, tile_shape
-from ..kernels.parts.sums import SumInParts
 from ..kernels.stack import feature_weights
+from ..kernels.tiles.sums import TiledFunction, TiledSum, in_tiles, tile_shape
 from ..machines import Solution
 from ..machines.base import Operand
 from ..solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
@@ -48,7 +47,7 @@ class FormKernel(CombinedKernel):
         form: Monomials | GaussianForm,
         diagonals: Any,
         *,
-        base: SumInParts | None = None,
+        base: TiledSum | None = None,
     ):
         self.stack, self.theta, self.form, self.diagonals = stack, theta, form, diagonals
         self.base = base
@@ -66,7 +65,7 @@ class FormKernel(CombinedKernel):
         """The form of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
-    def in_parts(self) -> SumInParts | PointwiseInParts:
+    def in_parts(self) -> TiledSum | TiledFunction:
         """The form of the training samples in parts."""
         return self.form.in_parts(self)
 
@@ -137,7 +136,7 @@ class FormFamily(KernelFamily):
         self.form, self.diagonals, self.place = form, form.diagonals(exact), exact.place
         # a weighted sum in parts, whose images stay true for all weights
         is_sum = isinstance(form, Monomials) and form.is_weighted_sum and exact.present.all()
-        self.base: SumInParts | None = exact.kept_sum() if is_sum else None
+        self.base: TiledSum | None = exact.kept_sum() if is_sum else None
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""
@@ -191,7 +190,7 @@ class Monomials:
             K *= factor[None, :]
         return K
 
-    def in_parts(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> TiledSum | TiledFunction:
         """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
         if not self.is_weighted_sum:
@@ -200,7 +199,7 @@ class Monomials:
         if kernel.base is not None:
             return kernel.base.with_weights(weights)
         left = np.repeat(factor[:, None], kernel.n_kernels, axis=1)
-        return SumInParts(kernel.stack.in_parts(), left, weights, keeps_images=True)
+        return TiledSum(kernel.stack.in_parts(), left, weights, keeps_images=True)
 
     def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r from whole matrices, for the samples with coefficients."""
@@ -218,7 +217,7 @@ class Monomials:
         if self.is_weighted_sum:
             operand: Any = kernel.in_parts()
             V = operand.place.asarray(operand.left[rows][:, :, None] * coef[:, None, :], "float64")
-            images = operand.place.numpy(operand.parts.images(rows, rows, V))  # k_m (f c) for each kernel
+            images = operand.place.numpy(operand.tiles.images(rows, rows, V))  # k_m (f c) for each kernel
             return self.sum_pullback(kernel, operand, rows, coef, images)
         factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
         lacking = not kernel.stack.present[rows].all()
@@ -363,7 +362,7 @@ class GaussianForm:
         """The kernel of the training samples."""
         return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
-    def in_parts(self, kernel: FormKernel) -> PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> TiledFunction:
         """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 
@@ -409,7 +408,7 @@ class GaussianForm:
         return kernel.stack.presence(views, kernel.active) * kernel.theta
 
 
-def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInParts:
+def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> TiledFunction:
     """A form as a function of the values of the kernels with a weight."""
     form: Any = kernel.form
     eta, parts = kernel.theta, kernel.stack.in_parts()
@@ -429,7 +428,7 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
         diagonal = np.asarray(form.value_of((eta[m] * diagonals[:, m] for m in used), None, np))
     else:
         diagonal = np.ones(len(diagonals))
-    return PointwiseInParts(parts, combine, diagonal, kernels=used, factor=factor)
+    return TiledFunction(parts, combine, diagonal, kernels=used, factor=factor)
 
 
 def form_pullback(

@@ -44,9 +44,9 @@ from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..machines.independent import in_threads
 from ..stacks import FitControl, TrainingStack, training
+from ..stacks.dense import Points
 from ..stacks.descent import JointProblem, Start, Watch
 from ..stacks.held_out import BlockPart, ExactPart, LossSums
-from ..stacks.points import Points
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, check_parameters
 from ..views import Views
 from .combined import KernelsTimesAmplitudes

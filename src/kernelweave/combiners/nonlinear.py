@@ -38,12 +38,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..kernels import Kernel, KernelStack, Repair
-from ..kernels.parts.pointwise import PointwiseInParts
+from ..kernels.tiles.sums import TiledFunction
 from ..machines import Machine
 from ..solvers import ConvexSet, project_ball
 from ..stacks import ExactStack, FitControl, TrainingStack, training
+from ..stacks.base import check_every_view
 from ..stacks.held_out import positions_of_parts
-from ..stacks.missing import check_every_view
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from ..views import Views
 from .base import Combiner, NamedNumbers, as_numbers
@@ -99,7 +99,7 @@ class ProductKernel(PointwiseKernel):
             product *= other
         return product
 
-    def in_parts(self) -> PointwiseInParts:
+    def in_parts(self) -> TiledFunction:
         """The product in parts, wherever these are."""
         found = super().in_parts()
         found.combine = lambda values, rows, columns: self.combine(values)

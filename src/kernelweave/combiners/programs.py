@@ -42,7 +42,7 @@ from ..solvers.weights.methods import minimize_newton
 from ..solvers.weights.semidefinite import joint_rank
 from ..solvers.weights.sets import Budget
 from ..stacks import FitControl, TrainingStack
-from ..stacks.missing import check_every_view
+from ..stacks.base import check_every_view
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from .mkl import WeightProblem
 from .similarity import compared_with_targets

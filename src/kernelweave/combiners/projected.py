@@ -38,8 +38,8 @@ from ..machines.base import Operand
 from ..solvers import Domain, ProductSpace, Space, Sphere, Stiefel
 from ..solvers.sums import KernelBlock, sum_kernels
 from ..stacks import FitControl, TrainingStack
+from ..stacks.dense import Points
 from ..stacks.descent import JointProblem, Start
-from ..stacks.points import Points
 from ..validation import Choice, Constraints, Instance, Number, Whole, check
 from ..views import Views
 from .feature_maps import (

@@ -33,7 +33,7 @@ from ..machines import Machine
 from ..machines.base import Operand
 from ..solvers.sums import KernelBlock, sum_kernels
 from ..stacks import FitControl, TrainingStack, training
-from ..stacks.missing import missing_factor
+from ..stacks.base import missing_factor
 from ..validation import Constraints, Number, check_parameters
 from ..views import Views
 from .base import Combiner, NamedNumbers, as_numbers, takes_targets, with_targets

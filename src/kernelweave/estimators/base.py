@@ -28,7 +28,7 @@ from ..combiners.per_output import OutputKernels
 from ..engines.base import Rows
 from ..engines.targets import Counts
 from ..engines.training.machine import size_of
-from ..features.choosing import APPROXIMATION
+from ..features import APPROXIMATION
 from ..machines import Loss, Machine, Solution
 from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters

@@ -23,7 +23,7 @@ from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
 from ..kernels.normalization import check_known
 from ..kernels.precomputed import Block, as_text
-from ..stacks.features import Features
+from ..stacks.explicit import Features
 from ..validation import shown
 from ..validation.inputs import check_new_data
 from ..views import Views

@@ -59,9 +59,8 @@ from ..kernels.stack import default_kernels, product_sizes
 from ..machines import LeastSquaresMachine, Machine, OneVsOneMachine, PosteriorMachine
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
-from ..stacks import TrainingStack, training
-from ..stacks.exact import ExactStack
-from ..stacks.features import Features
+from ..stacks import ExactStack, TrainingStack, training
+from ..stacks.explicit import Features
 from ..stacks.tiles import Tiles
 from ..validation import shown
 from .samples import Samples

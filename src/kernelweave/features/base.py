@@ -130,16 +130,7 @@ LACKS, NOTHING_LEFT = 64.0 * float(np.finfo(float).eps), 1e-15
 class Moments:
     """Weighted means over samples that have the view.
 
-    Attributes
-    ----------
-    captured : float
-        Of ||phi(x)||^2.
-    whole : float
-        Of k(x, x).
-    mean : ndarray of shape (n_features,)
-        Of phi(x).
-    spread : float
-        Of ||phi(x) - mean||^2.
+    `captured` is that of ||phi(x)||^2, `whole` of k(x, x), `mean` of phi(x), and `spread` of ||phi(x) - mean||^2.
     """
 
     captured: float
@@ -174,16 +165,7 @@ class Moments:
 def moments_of(
     views: Views, weight: np.ndarray, n_features: int, compute: Callable[[Views], tuple[np.ndarray, np.ndarray]]
 ) -> Moments:
-    """Means over samples that all have the view, block by block.
-
-    Parameters
-    ----------
-    views : Views
-    weight : ndarray of shape (n_samples,)
-    n_features : int
-    compute : callable
-        From views to phi and k(x, x) of their samples.
-    """
+    """Means over samples that all have the view, block by block; `compute` gives phi and k(x, x) of some of them."""
     shares = weight / weight.sum()
     captured, whole, square, mean = 0.0, 0.0, 0.0, np.zeros(n_features)
     origin: np.ndarray | None = None  # spreads are summed around a sample: around 0 a large mean would drown them
@@ -213,14 +195,7 @@ SAMPLES = 512  # of the reservoir, by which spreads are judged
 
 
 def raw_dtype(found: FeatureMap, dtype: np.dtype | str) -> np.dtype:
-    """The type in which raw values of a map are computed, so that features are exact in a type.
-
-    Parameters
-    ----------
-    found : FeatureMap
-    dtype : dtype
-        Of the features.
-    """
+    """The type in which raw values of a map are computed, so that features are exact in a type."""
     dtype = np.dtype(dtype)
     if found.whitening is None or dtype == np.float64:
         return dtype
@@ -232,16 +207,7 @@ def raw_dtype(found: FeatureMap, dtype: np.dtype | str) -> np.dtype:
 
 
 def float32_holds(found: FeatureMap, stack: KernelStack, m: int) -> bool:
-    """Whether features in float32 tell samples apart as well as those of float64.
-
-    Parameters
-    ----------
-    found : FeatureMap
-    stack : KernelStack
-        Over the reservoir.
-    m : int
-        The map's kernel in it.
-    """
+    """Whether features of kernel m in float32 tell samples (of the reservoir) apart as well as those of float64."""
     rows = np.flatnonzero(stack.present[:, m])
     rows = rows[:: -(-len(rows) // SAMPLES)]
     phi = found.transform(stack.support.rows(rows), np.ones(len(rows), dtype=bool))
@@ -252,9 +218,6 @@ def float32_holds(found: FeatureMap, stack: KernelStack, m: int) -> bool:
 def degree_of(kernel: Kernel) -> int:
     """The degree of a polynomial, of products and sums of them; 1 for every other kernel.
 
-    Examples
-    --------
-    >>> from kernelweave.features.base import degree_of
     >>> from kernelweave.kernels import Gaussian, Linear, Polynomial
     >>> X = [[0.0], [1.0]]
     >>> [degree_of(kernel.fit(X)) for kernel in (Gaussian(), Polynomial(degree=3), Linear() * Polynomial(degree=3))]
@@ -269,19 +232,11 @@ def degree_of(kernel: Kernel) -> int:
 
 
 def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: int) -> None:
-    """Warn where rounding hides what differs between samples.
+    """Warn where rounding hides what differs between samples, a share of the mean of k(x, x).
 
     Of columns whose means are R times their spread, a share of about R^-2 of k(x, x) differs between samples, and of
-    terms of degree q the share R^(-2q); kernel values have some eps of rounding.
-
-    Parameters
-    ----------
-    name : str
-    kernel : Kernel
-    share : float
-        Of the mean of k(x, x), that is left around the mean of the features.
-    degree : int
-        Which power of the share has to be seen.
+    terms of degree q the share R^(-2q); kernel values have some eps of rounding. `degree` is the power of the share
+    that has to be seen.
     """
     if share > 0.0 and share**degree <= CONSTANT:
         terms = f", and of its terms of degree {degree_of(kernel)} nothing" if degree_of(kernel) > 1 else ""

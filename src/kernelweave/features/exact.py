@@ -1,4 +1,6 @@
-"""`ExactFeatures`: the feature space of linear and polynomial kernels itself, of their sums and of their products.
+"""Features that are functions of a kernel's own features: its feature space itself, or what a transformer makes.
+
+`ExactFeatures` are the feature space of linear and polynomial kernels, of their sums and of their products:
 
 ============================================  ======================================================================
 kernel                                        phi(x)
@@ -10,7 +12,8 @@ k_1(x, z) + k_2(x, z)                         phi_1(x) and phi_2(x) side by side
 k_1(x, z) k_2(x, z)                           all products of a feature of k_1 and one of k_2
 ============================================  ======================================================================
 
-`DirectMap` normalises such features, which are functions of a kernel's own features, as the kernel is:
+`TransformerFeatures` are what a transformer of the user's makes of what a kernel compares. `DirectMap` normalises such
+features as the kernel is:
 
 =================  ==========================================================
 normalisation      phi'(x)
@@ -27,15 +30,18 @@ Features that are not centred or scaled by one of these are scaled to the trace 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from math import comb, factorial
+from math import comb, factorial, prod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Kernel, KernelStack
 from ..kernels.normalization import finite
+from ..kernels.preparation import Preparation, prepare
 from ..kernels.stack import single_stack
 from ..views import Views
 from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, warn_of_lost_differences
@@ -44,22 +50,8 @@ from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, war
 class DirectMap(FeatureMap):
     """Features without whitening; subclasses write `expand`.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    label : str
-        What messages call it.
-    width : int
-        Number of features.
-
-    Attributes
-    ----------
-    by_norm : bool
-        Whether each row is divided by its norm.
-    factor : float
-    mean : ndarray of shape (n_features,) or None
-        What is subtracted before features are multiplied by the factor.
+    `label` is what messages call the kernel, `width` the number of features. Each row is divided by its norm
+    (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
     """
 
     whitening = None
@@ -71,7 +63,6 @@ class DirectMap(FeatureMap):
 
     @property
     def n_raw(self) -> int:
-        """Number of features."""
         return self.width
 
     @abstractmethod
@@ -79,7 +70,6 @@ class DirectMap(FeatureMap):
         """phi of samples before normalisation, a new array; rows of samples that lack the view may be anything."""
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """phi, normalised."""
         features = finite(lambda: self.expand(views), self.label)
         if self.by_norm:
             norms = np.linalg.norm(features, axis=1)
@@ -118,7 +108,6 @@ class ExactMap(DirectMap):
     """The feature space of a kernel; parameters are those of `DirectMap`."""
 
     def expand(self, views: Views) -> np.ndarray:
-        """phi of samples."""
         return _expansion(self.kernel, views)
 
     def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
@@ -163,14 +152,7 @@ class ExactFeatures(Approximation):
 
 
 def narrow_map(stack: KernelStack, m: int, most: int) -> ExactMap | None:
-    """The exact features of a kernel, where it has some and they are at most so many; else None.
-
-    Parameters
-    ----------
-    stack, m
-        As in `Approximation.fit_map`.
-    most : int
-    """
+    """The exact features of a kernel, where it has some and they are at most so many; else None."""
     width = _width(stack.kernels[m])
     return None if isinstance(width, Kernel) or width > most else _fitted(stack, m, width)
 
@@ -187,14 +169,7 @@ def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
 
 
 def expanded_width(kernel: Kernel, name: str) -> int:
-    """Number of exact features of a fitted kernel; a `ValueError` where it has none.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    name : str
-        What messages call it.
-    """
+    """Number of exact features of a fitted kernel; a `ValueError`, which calls it `name`, where it has none."""
     width = _width(kernel)
     if isinstance(width, Kernel):
         raise ValueError(
@@ -229,7 +204,6 @@ def _is_dense_view(kernel: Kernel, views: Views) -> bool:
 
 
 def _expansion(kernel: Kernel, views: Views) -> np.ndarray:
-    """phi of samples, a new array."""
     join = kernel.join_function()
     if join is not None:
         first, second = _expansion(join.first, views), _expansion(join.second, views)
@@ -258,7 +232,68 @@ def _monomials(values: np.ndarray, degree: int) -> np.ndarray:
 
 
 def _orders(row: list[int]) -> float:
-    repeats = 1
-    for column in set(row):
-        repeats *= factorial(row.count(column))
-    return factorial(len(row)) / repeats
+    return factorial(len(row)) / prod(map(factorial, Counter(row).values()))
+
+
+class TransformerMap(DirectMap):
+    """What a fitted transformer, the preparation, makes of the features that a kernel compares."""
+
+    def __init__(self, kernel: Kernel, label: str, preparation: Preparation):
+        super().__init__(kernel, label, preparation.n_features)
+        self.preparation = preparation
+
+    def expand(self, views: Views) -> np.ndarray:
+        """What the transformer returns for the samples that have the view, and 0 for the others."""
+        values, present = self.kernel.read(views)
+        features = np.zeros((views.n_samples, self.width))
+        if present.any():
+            table = Views(values[present])
+            found = self.preparation.read(table, np.arange(values.shape[1]), _who(self.label), self.label)[0]
+            features[present] = found.toarray() if sp.issparse(found) else found
+        return features
+
+
+class TransformerFeatures(Approximation):
+    """Features that a transformer of scikit-learn makes of the features that a kernel compares.
+
+    The kernel of these features takes the place of the kernel, and is normalised as that one.
+
+    Parameters
+    ----------
+    transformer : transformer
+        A copy of it is fitted to the prepared features of the kernel's view, over the reservoir.
+    """
+
+    def __init__(self, transformer: Any):
+        self.transformer = transformer
+
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> TransformerMap:
+        """Fit a copy of the transformer."""
+        name, kernel = stack.names[m], stack.kernels[m]
+        if kernel.reads_ids or kernel.join_function() is not None:
+            raise _no_features(name, kernel)
+        try:
+            values, present = kernel.read(stack.support)
+        except TypeError:
+            raise _no_features(name, kernel) from None
+        y = None if stack.y is None else stack.y[present]
+        table, columns = Views(values[present]), np.arange(values.shape[1])
+        settings: dict[str, Any] = {"view": None, "who": _who(name), "label": name}
+        weight = stack.weight[present]
+        found = TransformerMap(
+            kernel, name, prepare(self.transformer, table, columns, **settings, sample_weight=weight, y=y)
+        )
+        found.normalized(stack, m)
+        return found
+
+
+def _who(name: str) -> str:
+    return f"the approximation of the kernel {name!r}"
+
+
+def _no_features(name: str, kernel: Kernel) -> ValueError:
+    return ValueError(
+        f"a transformer as approximation takes the features of one view, but the kernel {name!r} "
+        f"({type(kernel).__name__}) has none; use NystroemFeatures, which serve every kernel, for it: "
+        f"approximation={{{name!r}: NystroemFeatures(), ...}}"
+    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import Kernel, KernelStack
-from ..kernels.parts.functions import PointFunction
+from ..kernels.tiles.functions import PointFunction
 from ..validation import Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation
@@ -25,14 +25,7 @@ KINDS = ("gaussian", "laplacian")
 
 
 class FourierMap(DirectMap):
-    """Cosines and sines of a view's features.
-
-    Parameters
-    ----------
-    kernel, label
-        As in `DirectMap`.
-    frequencies : ndarray of shape (n_columns, n_frequencies)
-    """
+    """Cosines and sines of a view's features; frequencies are of shape (n_columns, n_frequencies)."""
 
     def __init__(self, kernel: Kernel, label: str, frequencies: np.ndarray):
         super().__init__(kernel, label, 2 * frequencies.shape[1])

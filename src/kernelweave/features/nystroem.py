@@ -54,15 +54,8 @@ def negligible(count: int) -> float:
 def drawn_landmarks(stack: KernelStack, count: int, method: str, rng: np.random.RandomState) -> np.ndarray:
     """Positions of landmarks, ascending: all samples where there are no more than `count`.
 
-    Fewer are drawn where these span the kernel already, as for copies of samples or a linear kernel of few columns.
-
-    Parameters
-    ----------
-    stack : KernelStack
-        Of one kernel, over samples that all have its view.
-    count : int
-    method : {"rpcholesky", "kmeans++", "uniform"}
-    rng : RandomState
+    Fewer are drawn where these span the kernel already, as for copies of samples or a linear kernel of few columns. The
+    stack is of one kernel, over samples that all have its view.
     """
     n = stack.n_samples
     if n <= count:
@@ -128,7 +121,6 @@ def _accepted(block: np.ndarray, proposed: np.ndarray, floor: np.ndarray, rng: n
 
 
 def spread_out(stack: KernelStack, count: int, rng: np.random.RandomState) -> np.ndarray:
-    """k-means++ by kernel values."""
     diagonal = diagonal_of(stack)
     floor = negligible(count) * np.abs(diagonal).max(initial=0.0)
     nearest = np.full(stack.n_samples, np.inf)
@@ -156,15 +148,7 @@ LOW_SHARE = 0.03
 class NystroemMap(FeatureMap):
     """Kernel values to landmarks, and what whitens them.
 
-    Parameters
-    ----------
-    landmarks : KernelStack
-        The kernel alone, over the landmarks.
-    whitening : ndarray of shape (n_raw, n_features)
-        Its last row is that of a constant raw value 1 where features are centred.
-    trace_share : float
-    centered : bool
-        Whether there is that constant.
+    Where features are `centered`, the last row of the whitening is that of a constant raw value 1.
     """
 
     landmarks: KernelStack
@@ -260,14 +244,7 @@ class NystroemFeatures(Approximation):
 
 
 def whitening_of(landmarks: KernelStack, *, whole: bool) -> np.ndarray:
-    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are rounding.
-
-    Parameters
-    ----------
-    landmarks : KernelStack
-    whole : bool
-        Whether all samples are landmarks.
-    """
+    """U Lambda^(-1/2) of K_LL = U Lambda U' without eigenvalues that are rounding; `whole`: all are landmarks."""
     among = landmarks.cross(0, landmarks.support, np.ones(landmarks.n_samples, dtype=bool))
     values, vectors = np.linalg.eigh(0.5 * (among + among.T))
     kept = above_rounding(values)

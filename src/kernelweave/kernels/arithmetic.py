@@ -39,7 +39,7 @@ from ..validation import Constraints, Number, blamed_on, check_parameters, is_nu
 from ..validation.columns import SEPARATOR
 from ..views import Views, as_views
 from .base import Kernel
-from .parts.functions import JoinFunction, PointFunction
+from .tiles.functions import JoinFunction, PointFunction
 
 
 def as_kernel(value: Any) -> Kernel:

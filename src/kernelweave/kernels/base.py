@@ -53,9 +53,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
-from .parts.functions import JoinFunction, MatrixFunction, PointFunction
 from .preparation import Preparation, prepare
 from .resources import in_blas_threads
+from .tiles.functions import JoinFunction, MatrixFunction, PointFunction
 
 _BLOCK_ROWS = 32
 

@@ -42,9 +42,9 @@ import scipy.sparse as sp
 from ..validation import Choice, Number, check
 from ..views import Views
 from .base import TILE, Kernel, Tile, UnitDiagonal, symmetric
-from .parts.functions import MatrixFunction, PointFunction
 from .precomputed import Block, Precomputed
 from .resources import in_blas_threads
+from .tiles.functions import MatrixFunction, PointFunction
 from .vectors import TiledKernel, products, squared_norms, weighted_sums
 
 Samples = slice | np.ndarray

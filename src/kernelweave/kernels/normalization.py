@@ -49,8 +49,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._warnings import warn
 from ..validation import Choice, check
-from .parts.precision import drowns
 from .resources import lazy_storage_error
+from .tiles.functions import drowns
 
 _BAND = 16  # rows that are scaled together, so that their factors stay in the cache
 

@@ -42,7 +42,7 @@ any other        by its `pullback`, some rows at a time
 ===============  ============================================================================
 
 so that for the named kernels it is a product of kernel values with the coefficients b_jr z_j, all kernels in one pass
-(`StackInParts.images`).
+(`TileStack.images`).
 """
 
 from __future__ import annotations
@@ -60,11 +60,9 @@ from ..validation import Choice, Instance, blamed_on, check, shown
 from ..views import Views
 from ..views.frames import KeptColumns
 from .base import Kernel, ViewKernel
-from .parts.functions import PointFunction, in_units
-from .parts.making import declared
-from .parts.precision import limit_of, size_of
-from .parts.sources import TILE_VALUES, PointSource, Side, Source
-from .parts.stack import StackInParts
+from .tiles.functions import PointFunction, in_units, limit_of, size_of
+from .tiles.sources import TILE_VALUES, PointSource, Side, Source, declared
+from .tiles.stack import TileStack
 
 # Landmarks whose part outside the span of the others is below this share of the largest depend on them.
 _DEPENDENT = 1e-7
@@ -401,11 +399,9 @@ class KernelSource(Source):
         raise TypeError("points are compared with each other only")
 
 
-def points_in_parts(
-    kernels: Sequence[PointKernel], points: Sequence[Any], place: Place, dtype: np.dtype
-) -> StackInParts:
+def points_in_parts(kernels: Sequence[PointKernel], points: Sequence[Any], place: Place, dtype: np.dtype) -> TileStack:
     """Kernels of points in parts, with the points of each kernel."""
-    return StackInParts([_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place)
+    return TileStack([_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place)
 
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
@@ -480,7 +476,7 @@ def _add_products(
     place: Place,
 ) -> None:
     """Subtract  factor sum_r b_ir sum_j k(z_i, z_j) b_jr z_j  from what was found, a group of outputs at a time."""
-    parts = StackInParts([source for _, source, _ in curved], place)
+    parts = TileStack([source for _, source, _ in curved], place)
     n_points, n_outputs = len(weighted), weighted.shape[2]
     width = max(points[m].shape[1] for m, _, _ in curved)
     group = max(1, COLUMNS // width)

@@ -24,7 +24,7 @@ from ..validation import blamed_on, is_number, shown
 from ..validation.inputs import check_plain
 from ..views import Views, as_views
 from .base import ViewKernel
-from .parts.functions import MatrixFunction
+from .tiles.functions import MatrixFunction
 
 _EXACT = 2.0**53  # from here on different whole numbers may be one floating-point number
 _LOOKED_THROUGH = 2000  # labels that are compared with an unknown one

@@ -28,12 +28,11 @@ from ..views.table import prefixes
 from .base import Kernel, Tile, symmetric
 from .distances import Distance
 from .normalization import Normalizer, Repair, finite, warn_if_lost
-from .parts.device.rules import check_device_memory, warn_of_host_kernels
-from .parts.making import declared, source_of
-from .parts.prediction import cross_values, parts_at
-from .parts.stack import StackInParts
 from .precomputed import Precomputed
 from .resources import explained_memory_errors, lazy_storage_error, warn_if_too_large
+from .tiles.device import check_device_memory, warn_of_host_kernels
+from .tiles.sources import declared
+from .tiles.stack import TileStack, cross_values, source_of, tiles_at
 from .vectors import Function, Linear
 
 #: A kernel, positions of new samples, these samples, and which of them have the view.
@@ -118,7 +117,7 @@ class Made:
     """What was computed of a stack, which copies of it share."""
 
     matrices: np.ndarray | None = None
-    parts: StackInParts | None = None
+    parts: TileStack | None = None
 
 
 class KernelStack:
@@ -130,7 +129,7 @@ class KernelStack:
     normalize : {"unit-diagonal", "unit-trace", "center", None}
     dtype : {"float64", "float32"}
         Of the Gram matrices, whose values are computed in float64 and stored in this type; of the parts in lazy
-        storage, which are computed in this type where it is exact enough, see `kernels.parts.precision`.
+        storage, which are computed in this type where it is exact enough, see `kernels.tiles.functions`.
     storage : {"dense", "lazy"}
         Whether Gram matrices are computed whole, or in parts only (`in_parts`).
     place : Place
@@ -381,7 +380,7 @@ class KernelStack:
             self._made.matrices = matrices
         return self._made.matrices
 
-    def in_parts(self) -> StackInParts:
+    def in_parts(self) -> TileStack:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
         if self._made.parts is None:
             if not self.place.is_host:
@@ -389,7 +388,7 @@ class KernelStack:
             sources = [source_of(self, m) for m in range(self.n_kernels)]
             if not self.place.is_host:
                 warn_of_host_kernels(self.names, sources)
-            self._made.parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
+            self._made.parts = TileStack(sources, self.place, cache_bytes=self.cache_bytes)
         return self._made.parts
 
     def at(self, place: Place) -> KernelStack:
@@ -609,7 +608,7 @@ class KernelStack:
         self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
     ) -> np.ndarray:
         """What `crossed` gives for all new samples times coefficients, in parts in a place."""
-        return cross_values(parts_at(self, place), views, left, right, np.ones(self.n_kernels), coef)
+        return cross_values(tiles_at(self, place), views, left, right, np.ones(self.n_kernels), coef)
 
     def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
         """How many values of one kernel prediction holds for each new sample."""

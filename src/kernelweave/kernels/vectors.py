@@ -25,8 +25,8 @@ import scipy.sparse as sp
 from ..validation import Constraints, Number, Whole, check_parameters, shown
 from ..views import as_views
 from .base import Tile, ViewKernel, symmetric
-from .parts.functions import PointFunction
 from .precomputed import check_symmetric
+from .tiles.functions import PointFunction
 
 
 class TiledKernel(ViewKernel):

@@ -14,18 +14,17 @@ from .. import kernels
 from ..arrays import HOST
 from ..combiners.feature_maps import ViewFeatures
 from ..features.base import FeatureMap
-from ..features.exact import DirectMap, ExactMap, expanded_width
+from ..features.exact import DirectMap, ExactMap, TransformerMap, expanded_width
 from ..features.fourier import FourierMap
 from ..features.nystroem import NystroemMap
-from ..features.transformer import TransformerMap
 from ..kernels import Kernel, KernelStack, ViewKernel
 from ..kernels.distances import DistanceMatrix
 from ..kernels.normalization import NORMALIZATIONS, REPAIRS
 from ..kernels.points import PointKernel
 from ..kernels.preparation import Preparation, TableKind
 from ..kernels.stack import CACHE_BYTES, Made
-from ..stacks.features import NoFeatures
-from ..stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
+from ..stacks.explicit import NoFeatures
+from ..stacks.localized import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..validation.schemas import (
     SCHEMAS,
     Schema,

@@ -45,7 +45,7 @@ from ..kernels import Kernel, KernelStack, Repair, ViewKernel
 from ..kernels.normalization import NORMALIZATIONS
 from ..kernels.points import PointKernel
 from ..machines import Machine
-from ..stacks.features import Features, NoFeatures
+from ..stacks.explicit import Features, NoFeatures
 from ..validation.schemas import (
     CLASS_COUNTS,
     CLASS_LABELS,

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..estimators.base import DEVICES, KernelMachineEstimator
 from ..estimators.fitted import lookups_of
 from ..features import Approximation
-from ..features.transformer import TransformerMap
+from ..features.exact import TransformerMap
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
 from ..validation import check

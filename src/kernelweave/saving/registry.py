@@ -44,12 +44,11 @@ _MODULES = {
     "kernels.points": "PointKernel",
     "kernels.preparation": "TableKind Preparation",
     "features": "ExactFeatures FourierFeatures NystroemFeatures",
-    "features.exact": "ExactMap",
+    "features.exact": "ExactMap TransformerMap",
     "features.fourier": "FourierMap",
     "features.nystroem": "NystroemMap",
-    "features.transformer": "TransformerMap",
-    "stacks.features": "NoFeatures",
-    "stacks.projections": "FourierTerm LinearTerm NystroemTerm ProjectedMap",
+    "stacks.explicit": "NoFeatures",
+    "stacks.localized": "FourierTerm LinearTerm NystroemTerm ProjectedMap",
     "machines": "BinaryMachine EpsilonInsensitive Hinge JointMachine LeastSquaresClassMachine LeastSquaresMachine "
     "LossMachine OneClassMachine OneVsAllMachine OneVsOneMachine PosteriorMachine RegressionMachine "
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",

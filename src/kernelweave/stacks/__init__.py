@@ -3,13 +3,32 @@
 A method is written once, against the operations of `base.TrainingStack`; the form decides how they are computed:
 
 ==============  ==============================================================================
-`matrices`      whole Gram matrices in memory
+`dense`         whole Gram matrices in memory
 `tiles`         kernel values in tiles, on the host or on a device; never a whole matrix
-`features`      explicit features over blocks of samples: in memory, files, a device or Dask
+`explicit`      explicit features over blocks of samples: in memory, files, a device or Dask
 ==============  ==============================================================================
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernels import KernelStack
 from .base import FitControl, HeldOut, TrainingStack, WeightedSums
-from .exact import ExactStack, training
+from .dense import ExactStack, Matrices
+from .tiles import Tiles
 
 __all__ = ["ExactStack", "FitControl", "HeldOut", "TrainingStack", "WeightedSums", "training"]
+
+
+def training(stack: Any) -> Any:
+    """A stack with the operations of `TrainingStack`: itself, or the same kernels and samples where it has none.
+
+    Parameters
+    ----------
+    stack : TrainingStack or KernelStack
+        The latter is whole matrices or tiles by its ``storage``.
+    """
+    if isinstance(stack, TrainingStack) or not isinstance(stack, KernelStack):
+        return stack
+    return (Matrices if stack.storage == "dense" else Tiles)._of(stack)

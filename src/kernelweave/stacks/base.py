@@ -47,6 +47,7 @@ from typing import Any
 
 import numpy as np
 
+from .._warnings import warn
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine, Solution
 from ..machines.base import Operand
@@ -100,10 +101,6 @@ class FitControl:
         """A callable that reports how much of several solves in a row is done, given the share of the present one.
 
         Shares grow from 0 to 1 in each solve; a smaller one than the last belongs to the next solve.
-
-        Parameters
-        ----------
-        n_solves : int
         """
         finished, last = 0, 0.0
 
@@ -336,12 +333,7 @@ class TrainingStack(ABC):
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
         """The two-class problems of a machine that have both classes, each with the stack of its samples.
 
-        Parameters
-        ----------
-        machine : Machine
-            With classes.
-        maker : BinaryLoss
-            What makes the machine of samples with labels +1 and -1 at cost 1 each.
+        `maker`, a `BinaryLoss`, makes the machine of samples with labels +1 and -1 at cost 1 each.
         """
 
     @abstractmethod
@@ -439,3 +431,46 @@ class TrainingStack(ABC):
     @abstractmethod
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels)."""
+
+
+def missing_factor(
+    names: list[str], eta: np.ndarray, present: np.ndarray, views: Views | None, missing: str, owner: str
+) -> np.ndarray:
+    """(sum_m eta_m / sum_{m present} eta_m)^(1/2) of each sample, given which views it has; 1 where it has none.
+
+    Messages name samples by `views`, which is None where those that cannot be used are known. A sample that has none of
+    the views whose kernels have a weight is an error where `missing` is "refuse", and a warning for "warn"; for "never"
+    every sample needs every view. `owner` is what errors call the combiner.
+    """
+    if missing == "never":
+        if views is not None:
+            check_every_view(owner, names, present | (eta == 0), views)
+        return np.ones(len(present))
+    used = eta > 0
+    if used.any() and present[:, used].all():
+        return np.ones(len(present))
+    weight = present @ eta
+    without = weight <= 0
+    if without.any() and views is not None:
+        without_views(views.first(without), names, eta, missing)
+    return np.sqrt(np.divide(eta.sum(), weight, out=np.ones(len(weight)), where=~without))
+
+
+def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) -> None:
+    """Refuse, or warn of, a sample that has none of the views whose kernels have a weight."""
+    used = ", ".join(name for name, weight in zip(names, eta, strict=True) if weight > 0)
+    problem = f"{sample} has none of the views whose kernels have a weight ({used})"
+    if missing == "refuse":
+        raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
+    warn(f"{problem}; its prediction is the bias alone. LpMKL gives every kernel a weight")
+
+
+def check_every_view(owner: str, names: list[str], present: np.ndarray, views: Any) -> None:
+    """Raise an error that names the first sample without a row in some kernel; the owner needs every view."""
+    incomplete = ~present.all(axis=1)
+    if incomplete.any():
+        m = np.flatnonzero(~present[incomplete][0])[0]
+        raise ValueError(
+            f"{owner} needs every view of every sample, but {views.first(incomplete)} lacks the view of the kernel "
+            f"{names[m]!r}; Mean and FixedWeights work with missing views"
+        )

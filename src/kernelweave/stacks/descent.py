@@ -38,16 +38,8 @@ OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
 class Loop:
     """How a descent runs.
 
-    Attributes
-    ----------
-    optimizer : {"lbfgs", "armijo"}
-    max_iter : int
-        Most outer iterations.
-    control : FitControl
-    begin : float
-        When the fit began, for the seconds of the first row of the history.
-    report : callable
-        Called after each iteration.
+    `begin` is when the fit began, for the seconds of the first row of the history; `report` is called after each
+    iteration.
     """
 
     optimizer: str
@@ -61,13 +53,8 @@ class Loop:
 class Start:
     """Where a descent begins.
 
-    Attributes
-    ----------
-    theta : ndarray
-    solution : Solution or None
-        What was learned with it, where a part of the samples has taught it.
-    rest : object
-        What else a family draws at random for it.
+    The solution is what was learned with theta, where a part of the samples has taught it; `rest` is what else a family
+    draws at random for it.
     """
 
     theta: np.ndarray
@@ -79,15 +66,9 @@ class Start:
 class Watch:
     """Held-out samples: theta is learned by the family and machine of the others.
 
-    The descent keeps the theta of least risk (the last of equals, which has the smallest objective), stops if it has
-    not been matched for `PATIENCE` iterations, and the machine is then solved for all samples under that theta.
-
-    Attributes
-    ----------
-    family : KernelFamily
-    machine : Machine
-    risk : callable
-        ``risk(theta, solution)`` of the held-out samples.
+    The descent keeps the theta of least ``risk(theta, solution)`` (the last of equals, which has the smallest
+    objective), stops if it has not been matched for `PATIENCE` iterations, and the machine is then solved for all
+    samples under that theta.
     """
 
     family: Any
@@ -98,22 +79,12 @@ class Watch:
 class DescentRun(ABC):
     """Descents over the same samples, with their history.
 
-    Parameters
-    ----------
-    family : KernelFamily
-    machine : Machine
-    watch : Watch or None
-        Held-out samples; theta is then learned from the others.
-    loop : Loop
-
     Attributes
     ----------
     window : int
         Over how many iterations progress is measured.
-    count : int
-        Solves, or passes, since the last row of the history.
-    total : int
-        All of them.
+    count, total : int
+        Solves, or passes, since the last row of the history, and all of them.
     risk : float
         Of the held-out samples, the least so far.
     """
@@ -147,7 +118,6 @@ class DescentRun(ABC):
         """What a row of the history has beside the objective."""
 
     def counted(self, more: int) -> None:
-        """Count solves, or passes."""
         self.count += more
         self.total += more
 
@@ -172,7 +142,6 @@ class DescentRun(ABC):
         return dataclasses.replace(end, solution=theta, objective=value, detail=solution)
 
     def add_row(self, objective: float, solution: Solution) -> None:
-        """Add a row to the history."""
         now = time.perf_counter()
         self.history.append({"objective": objective, **self.row(solution, now - self.clock)})
         self.count, self.clock = 0, now
@@ -197,7 +166,6 @@ class NestedDescent(DescentRun):
     K: np.ndarray | None = None
 
     def descend(self, start: Start) -> Descent:
-        """Minimise from theta."""
         theta = start.theta
         if self.family.is_settled:
             value, _, solution = self.evaluate(theta)
@@ -223,7 +191,6 @@ class NestedDescent(DescentRun):
         return self.watched(end)
 
     def value(self, start: Start) -> float:
-        """J + penalty."""
         return self.evaluate(start.theta)[0]
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Any]:
@@ -258,7 +225,6 @@ class NestedDescent(DescentRun):
         return kernel.solved(solution, self.merged() if self.watch is None else self.history)
 
     def row(self, solution: Solution, seconds: float) -> dict[str, float]:
-        """Solves and support vectors."""
         n_support = int(solution.coef.any(axis=1).sum())
         return {"solves": self.count, "seconds": seconds, "n_support": n_support}
 
@@ -290,10 +256,8 @@ class JointProblem:
     solution : Solution
         Weight vectors and biases to begin at.
     finish : callable
-        ``finish(family, theta, solution)``: the combined kernel at the end, of the family of all samples, and where
-        its machine begins.
+        ``finish(family, theta, solution)``: the combined kernel at the end, and where its machine begins.
     domain : Domain
-        Of all parameters.
     diagonal : callable or None
         Of the Hessian, see `minimize_lbfgs`.
     """
@@ -384,7 +348,6 @@ class JointDescent(DescentRun):
         return kernel.solved(solution, self.merged() if settled else self.history)
 
     def row(self, solution: Solution, seconds: float) -> dict[str, float]:
-        """Passes over the data."""
         return {"solves": 0, "passes": self.count, "seconds": seconds}
 
 

@@ -25,8 +25,8 @@ from ..machines import DualTerms, Machine, Solution
 from ..machines.base import TERMS
 
 if TYPE_CHECKING:
-    from .exact import ExactStack
-    from .features import Features
+    from .dense import ExactStack
+    from .explicit import Features
 
 PATIENCE = 10
 N_FOLDS = 4
@@ -40,14 +40,9 @@ Judged = tuple[np.ndarray, Any]  # theta and what was learned with it
 class LossSums:
     """Sums over held-out samples of the losses of several solutions, and of their weighted products.
 
-    Attributes
-    ----------
-    count, weight, square : float
-        Number of samples, and sums of their weights and of the squares of these.
-    losses, weighted, squared : ndarray of shape (n_solutions,)
-        Sums of losses, weighted by 1, the weights and their squares.
-    products : ndarray of shape (n_solutions, n_solutions)
-        Sums of products of losses, weighted by the squares.
+    `count`, `weight` and `square` are the number of samples and sums of their weights and of the squares of these;
+    `losses`, `weighted` and `squared` sums of losses, times 1, the weights and their squares; `products` those of
+    products of losses of two solutions, times the squares.
     """
 
     count: float
@@ -63,17 +58,12 @@ class LossSums:
         return LossSums(*(a + b for a, b in pairs))
 
     def risks(self) -> np.ndarray:
-        """The mean loss of each solution."""
         return self.losses / max(self.count, 1.0)
 
     def strongest(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
         """The first solution that is within one standard error, of paired differences, of the best.
 
-        Returns
-        -------
-        chosen : int
-        risk, difference, error : ndarray of shape (n_solutions,)
-            Weighted mean losses, their differences from the smallest, and how exact these are.
+        Also weighted mean losses, their differences from the smallest, and how exact these are, each (n_solutions,).
         """
         risk, errors = self.compared()
         best = int(np.argmax(risk <= risk.min() + TIE))  # the first of equals
@@ -98,15 +88,7 @@ class LossSums:
 
 
 class ExactPart:
-    """Samples in memory of which some are held out.
-
-    Parameters
-    ----------
-    whole : ExactStack
-    machine : Machine
-    held_out : ndarray of int
-        Positions.
-    """
+    """Samples in memory of which some are held out, given by their positions."""
 
     passes = 0  # over blocks that `losses` takes
 
@@ -122,12 +104,10 @@ class ExactPart:
         return kernel.between(self.held_out, self.training, solution.coef) + solution.intercept
 
     def losses(self, family: Any, judged: Sequence[Judged]) -> LossSums:
-        """Sums of the losses of some solutions."""
         losses = [self.judge.losses(self._values(family, *each)) for each in judged]
         return sums_of(np.column_stack(losses), self.weight)
 
     def risk(self, family: Any, theta: np.ndarray, solution: Solution) -> float:
-        """The risk of one solution."""
         return self.judge.risk(self._values(family, theta, solution))
 
 
@@ -146,7 +126,6 @@ def positions_of_parts(machine: Machine, rng: np.random.RandomState) -> list[np.
 
 
 def exact_split(stack: ExactStack, machine: Machine, fraction: float, rng: np.random.RandomState) -> ExactPart:
-    """One part, stratified by class where there are classes."""
     from sklearn.model_selection import train_test_split
 
     try:
@@ -159,14 +138,7 @@ def exact_split(stack: ExactStack, machine: Machine, fraction: float, rng: np.ra
 
 
 class BlockPart:
-    """Samples in blocks of which some are held out: they have no loss there.
-
-    Parameters
-    ----------
-    whole : Features
-    machine : Machine
-    split : Split
-    """
+    """Samples in blocks of which some are held out: they have no loss there."""
 
     passes = 1
 
@@ -174,7 +146,6 @@ class BlockPart:
         self.stack, self.machine = whole.over(whole.engine.replace(divided, split)), machine
 
     def losses(self, family: Any, judged: Sequence[Judged]) -> LossSums:
-        """Sums of the losses of some solutions, in one pass."""
         judge = Judge(
             family.amplitudes,
             np.hstack([solution.coef for _, solution in judged]),
@@ -185,7 +156,6 @@ class BlockPart:
         return self.stack.engine.sum(judge)
 
     def risk(self, family: Any, theta: np.ndarray, solution: Solution) -> float:
-        """The mean loss of one solution."""
         return float(self.losses(family, [(theta, solution)]).risks()[0])
 
 
@@ -197,7 +167,6 @@ def block_parts(stack: Features, machine: Machine, rng: np.random.RandomState) -
 
 
 def block_split(stack: Features, machine: Machine, fraction: float, rng: np.random.RandomState) -> BlockPart:
-    """One part."""
     if machine.detects_novelty:
         raise ValueError(
             "validation_fraction must be 0 for novelty detection on explicit features: held-out samples have no loss "
@@ -227,17 +196,9 @@ def _block_parts(stack: Features, machine: Machine, seed: int, edges: np.ndarray
 
 @dataclass(frozen=True)
 class Split:
-    """Which samples take part, and which of those are held out.
+    """Which samples take part (a share of all), and which of those are held out: those with keys from `low` to `high`.
 
-    Attributes
-    ----------
-    seed : int
-    share : float
-        Of all samples that take part.
-    low, high : float
-        Those of the samples that take part are held out whose key lies in this part of the range of keys.
-    exempt : ndarray of bool, shape (n_classes,), or None
-        Classes of which nothing is held out, because no sample would be left.
+    Of the classes that are exempt nothing is held out, because no sample would be left.
     """
 
     seed: int
@@ -307,16 +268,10 @@ def count_classes(block: Block, split: Split, edges: np.ndarray, n_classes: int)
 
 @dataclass(frozen=True)
 class Judge:
-    """The losses of held-out samples under several solutions.
+    """The losses of held-out samples under several solutions: wrong classes, or squared errors.
 
-    Attributes
-    ----------
-    amplitudes : Amplitudes
-    weights : ndarray of shape (n_features, n_solutions * n_outputs)
-    intercepts : ndarray of shape (n_solutions, n_outputs)
-    thetas : ndarray of shape (n_solutions, n_parameters)
-    classifies : bool
-        Whether losses are wrong classes or squared errors.
+    `weights` are of shape (n_features, n_solutions * n_outputs), `intercepts` (n_solutions, n_outputs) and `thetas`
+    (n_solutions, n_parameters).
     """
 
     amplitudes: Any
@@ -379,24 +334,16 @@ class Folds:
         return self.count
 
     def of(self, block: Block) -> np.ndarray:
-        """The fold of each sample, from 0."""
         keys = uniform_keys(block.first, block.n_samples, self.seed)
         return np.minimum((keys * self.count).astype(int), self.count - 1)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Sums over held-out samples, from which scores are computed.
+    """Sums over held-out samples that have the view, from which scores are computed.
 
-    Attributes
-    ----------
-    count : float
-        Samples that have the view.
-    trained : ndarray of shape (n_folds,)
-        Samples that each fold is trained with.
-    loss : float
-    moments : ndarray of shape (5, n_targets)
-        Sums of predictions, of targets, of their squares, and of their products.
+    `trained` has the number of samples that each fold is trained with, `moments`, of shape (5, n_targets), sums of
+    predictions, of targets, of the squares of both, and of their products.
     """
 
     count: float

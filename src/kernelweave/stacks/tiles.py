@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Place
-from ..kernels.parts.stack import StackInParts
-from ..kernels.parts.sums import SumInParts
 from ..kernels.points import points_in_parts, points_pullback
+from ..kernels.tiles.stack import TileStack
+from ..kernels.tiles.sums import TiledSum
 from ..machines import Solution
 from ..solvers.sums import Images
-from .exact import ExactStack, ExactSums, row_means
-from .points import Points
+from .dense import ExactStack, ExactSums, Points, row_means
 
 _TILE_VALUES = 2**22  # of all kernels together
 _LEAST_ROWS = 64  # of a tile, so that products of features stay fast
@@ -28,60 +27,51 @@ class Tiles(ExactStack):
 
     offers = frozenset({"elementwise", "nested", "samples"})
 
-    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> SumInParts:
-        """The sum in parts."""
+    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> TiledSum:
         factor = self.unscaled() if scaling is None else scaling
-        return SumInParts(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
+        return TiledSum(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
 
     def sums(self, scaling: np.ndarray | None = None) -> TileSums:
         """Sums whose images are kept for each kernel."""
         return TileSums(self, self.unscaled() if scaling is None else scaling)
 
     def elementwise(self, kernel: Any, out: np.ndarray | None = None) -> Any:
-        """A function of the values of the kernels in parts."""
         return kernel.in_parts()
 
     def form_pullback(self, form: Any, kernel: Any, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The derivative by the weights of a form, for the samples with coefficients."""
         return form.tile_pullback(kernel, rows, coef)
 
-    def kept_sum(self) -> SumInParts:
+    def kept_sum(self) -> TiledSum:
         """A weighted sum whose images stay true for all weights."""
-        return SumInParts(self.in_parts(), np.ones((self.n_samples, self.n_kernels)), keeps_images=True)
+        return TiledSum(self.in_parts(), np.ones((self.n_samples, self.n_kernels)), keeps_images=True)
 
     def rows_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
-        """Rows, tile by tile."""
         return K.rows(rows)
 
     def block_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
-        """A block."""
         return K.block(rows)
 
     # Gates, over base kernels or points
 
-    def _parts_at(self, at: Points | None) -> StackInParts:
-        return self.in_parts() if at is None else at.in_parts(self.place, self.dtype)
+    def _tiles_at(self, at: Points | None) -> TileStack:
+        return self.in_parts() if at is None else at.tiled(self.place, self.dtype)
 
-    def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> SumInParts:
-        """The sum in parts; images are kept for each kernel, which is what the derivative by the gates needs."""
-        return SumInParts(self._parts_at(at), gates, keeps_images=True)
+    def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> TiledSum:
+        """The sum in tiles; images are kept for each kernel, which is what the derivative by the gates needs."""
+        return TiledSum(self._tiles_at(at), gates, keeps_images=True)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum among some samples."""
         return self.gated(None, gates, at).block(rows)
 
     def gated_product(self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The gated sum times coefficients of some samples."""
         return self.gated(None, gates, at).product(np.arange(len(gates)), rows, coef)
 
     def gated_rows(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum between some samples and all of them."""
         return self.gated(None, gates, at).rows(rows)
 
     def gated_values(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray
     ) -> np.ndarray:
-        """The gated sum between some samples and others, times coefficients of the others that are not 0."""
         return self.gated(None, gates, at).product(rows, columns, coef)
 
     def slopes(
@@ -91,27 +81,24 @@ class Tiles(ExactStack):
         weighted = gates[rows][:, :, None] * coef[:, None, :]
         images = None if solution is None else kept_images(solution, rows, self.place)
         if images is None:
-            parts = self._parts_at(at)
-            images = parts.place.numpy(parts.images(rows, rows, parts.place.asarray(weighted, "float64")))
+            tiles = self._tiles_at(at)
+            images = tiles.place.numpy(tiles.images(rows, rows, tiles.place.asarray(weighted, "float64")))
         by_gates = -np.einsum("ir,imr->im", coef, images)
         if at is None:
             return by_gates, []
         points = [Z[rows] for Z in at.points]
         return by_gates, points_pullback(at.kernels, points, weighted, images, self.place, self.dtype)
 
-    def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> SumInParts:
-        """The gated sum of kernels of whole features."""
-        return SumInParts(points_in_parts(kernels, features, self.place, self.dtype), gates)
+    def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> TiledSum:
+        return TiledSum(points_in_parts(kernels, features, self.place, self.dtype), gates)
 
     def prepare(self) -> None:
-        """The parts of all samples."""
         self.in_parts()
 
     def images(self, columns: np.ndarray) -> np.ndarray:
-        """All kernels in one pass."""
-        parts = self.in_parts()
-        V = parts.place.asarray(np.ascontiguousarray(columns.transpose(1, 0, 2)), "float64")
-        return parts.place.numpy(parts.images(None, None, V)).transpose(1, 0, 2)
+        tiles = self.in_parts()
+        V = tiles.place.asarray(np.ascontiguousarray(columns.transpose(1, 0, 2)), "float64")
+        return tiles.place.numpy(tiles.images(None, None, V)).transpose(1, 0, 2)
 
     def read(
         self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool
@@ -119,8 +106,8 @@ class Tiles(ExactStack):
         """One pass for the images, and one for the inner products."""
         images = self.images(columns)
         means, grand = row_means(images, columns[:, :, -1], centered)
-        parts, n_kernels, n_samples = self.in_parts(), self.n_kernels, self.n_samples
-        place, xp = parts.place, parts.place.xp
+        tiles, n_kernels, n_samples = self.in_parts(), self.n_kernels, self.n_samples
+        place, xp = tiles.place, tiles.place.xp
         shift, mean, scale = (place.asarray(values, "float64") for values in (grand[:, None] - means, means, roots))
         scaled = not (roots == 1.0).all()
         products = np.zeros((n_kernels, n_kernels) if pairs else n_kernels)
@@ -128,7 +115,7 @@ class Tiles(ExactStack):
             here, there = slice(rows[0], rows[-1] + 1), slice(others[0], others[-1] + 1)
             tile = xp.empty((n_kernels, len(rows), len(others)), dtype=xp.float64, device=place.device)
             for m in range(n_kernels):
-                tile[m, ...] = xp.astype(parts.block(m, rows, others), xp.float64)
+                tile[m, ...] = xp.astype(tiles.block(m, rows, others), xp.float64)
             if centered:
                 tile += shift[:, here][:, :, None]
                 tile -= mean[:, there][:, None, :]
@@ -141,42 +128,38 @@ class Tiles(ExactStack):
             products += (1.0 if others[0] == rows[0] else 2.0) * place.numpy(found)
         return images, products
 
-    def alone(self, m: int) -> SumInParts:
-        """The kernel in parts."""
-        return SumInParts(self.in_parts().only(m), np.ones((self.n_samples, 1)))
+    def alone(self, m: int) -> TiledSum:
+        return TiledSum(self.in_parts().only(m), np.ones((self.n_samples, 1)))
 
     def part(self, K: Any, rows: np.ndarray) -> Any:
-        """The same in parts."""
         return K.subset(rows)
 
     def values(self, K: Any, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """A product with the coefficients that are not 0."""
         used = np.flatnonzero(coef.any(axis=1))
         return K.product(rows, columns[used], np.ascontiguousarray(coef[used]))
 
     def diagonals(self) -> np.ndarray:
-        """k_m(x, x) of each sample, of shape (n_samples, n_kernels)."""
         return self.in_parts().diagonals()
 
 
 class TileSums(ExactSums):
-    """Sums in parts, whose images are kept for each kernel."""
+    """Sums in tiles, whose images are kept for each kernel."""
 
     def __init__(self, stack: Tiles, scaling: np.ndarray):
         self.n_kernels, self.n_samples = stack.n_kernels, stack.n_samples
-        self._parts = stack.in_parts()
+        self._tiles = stack.in_parts()
         self._latest = self._start(scaling)
 
-    def _start(self, scaling: np.ndarray) -> SumInParts:
+    def _start(self, scaling: np.ndarray) -> TiledSum:
         left = np.repeat(scaling[:, None], self.n_kernels, axis=1)
-        return SumInParts(self._parts, left, keeps_images=True)
+        return TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
         """Images of the sums before are of no use then."""
         if not np.array_equal(scaling, self._latest.left[:, 0]):
             self._latest = self._start(scaling)
 
-    def at(self, eta: np.ndarray) -> SumInParts:
+    def at(self, eta: np.ndarray) -> TiledSum:
         """A sum that shares its images with those before."""
         self._latest = self._latest.with_weights(eta)
         return self._latest
@@ -210,16 +193,9 @@ def _tiles(n_samples: int, n_kernels: int) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """The images of each kernel at some samples that a solution in parts holds: (n_rows, n_kernels, n_outputs).
+    """The images of each kernel at some samples that a solution in tiles holds: (n_rows, n_kernels, n_outputs).
 
-    None where an output holds no images, or images of some of the samples only.
-
-    Parameters
-    ----------
-    solution : Solution
-    rows : ndarray of int
-    place : Place
-        Of the images.
+    None where an output holds no images, or images of some of the samples only. `place` is that of the images.
     """
     outputs = solution.outputs or (solution,)
     for output in outputs:

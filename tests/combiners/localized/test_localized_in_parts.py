@@ -18,7 +18,7 @@ from kernelweave.combiners import (
     Softmax,
 )
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
-from kernelweave.kernels.parts.stack import StackInParts
+from kernelweave.kernels.tiles.stack import TileStack
 from kernelweave.machines import (
     BinaryMachine,
     OneClassMachine,
@@ -93,7 +93,7 @@ def test_kept_images_are_read_and_not_computed_again(monkeypatch):
         solution = machine.solve(kernel.operand())
         expected = family.pullback(kernel, solution.coef)
         with monkeypatch.context() as patch:
-            patch.setattr(StackInParts, "images", None)
+            patch.setattr(TileStack, "images", None)
             np.testing.assert_allclose(family.gradient(kernel, solution), expected, rtol=1e-9)
 
 

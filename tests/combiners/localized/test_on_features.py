@@ -27,8 +27,8 @@ from kernelweave.combiners.localized import PATH
 from kernelweave.datasets import make_gauss
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Polynomial
-from kernelweave.stacks.gate_totals import Coding
 from kernelweave.stacks.held_out import Judge, Split, divided
+from kernelweave.stacks.localized import Coding
 
 rng = np.random.default_rng(5)
 N = 240

@@ -15,7 +15,7 @@ from kernelweave.engines.training.primal import Pass, Primal, plain_sweep, sweep
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import DualTerms
-from kernelweave.stacks.features import WeightAmplitudes
+from kernelweave.stacks.explicit import WeightAmplitudes
 from kernelweave.views import Views
 from softmax_amplitudes import SoftmaxAmplitudes
 

@@ -12,7 +12,7 @@ from kernelweave.engines import InMemory
 from kernelweave.engines.training.machine import certificate
 from kernelweave.engines.training.primal import Primal, Scored, best_intercepts
 from kernelweave.machines import BinaryLoss, DualTerms, SquaredEpsilonInsensitive, SquaredHinge, SquaredOneClassMachine
-from kernelweave.stacks.features import WeightAmplitudes
+from kernelweave.stacks.explicit import WeightAmplitudes
 
 TWINS: dict[str, Twin] = {}
 

@@ -12,7 +12,7 @@ from kernelweave.engines.training.machine import ExplicitKernel, certified_desce
 from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import DualTerms, SquaredHinge
 from kernelweave.solvers.descent import Point
-from kernelweave.stacks.features import WeightAmplitudes
+from kernelweave.stacks.explicit import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 N, OFFSETS = 600, np.array([0, 12, 30])

@@ -14,7 +14,7 @@ from kernelweave.engines.training import machine
 from kernelweave.engines.training.machine import Newton, Scatter, certificate, certified_descent, scatter, solved
 from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import DualTerms
-from kernelweave.stacks.features import WeightAmplitudes
+from kernelweave.stacks.explicit import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 AMPLITUDES = WeightAmplitudes(np.array([0.4, 0.6]))

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ...arrays import Place
-from ...kernels.parts.sources import PointSource, Side, Source
+from ...kernels.tiles.sources import PointSource, Side, Source
 from .computed import ComputedFeatures, Part
 
 #: Kinds that the programs serve, in the order of their numbers there.
@@ -34,7 +34,7 @@ class SourcePart(Part):
     source : Source
         Between some samples and the landmarks.
     features, factor, means
-        Of the samples of a block, see `kernels.parts.sources.Side`.
+        Of the samples of a block, see `kernels.tiles.sources.Side`.
     dtype : {"float32", "float64"}
         Of the values.
     constant : array of shape (n_samples,), optional

@@ -22,10 +22,10 @@ from ...arrays import Place
 from ...features import FeatureMap
 from ...features.base import raw_dtype
 from ...features.exact import ExactMap
-from ...kernels.parts.device.rules import warn_of_host_kernels
-from ...kernels.parts.making import source_of
-from ...kernels.parts.sources import PointSource, Source
 from ...kernels.resources import KernelMemoryError, in_blas_threads
+from ...kernels.tiles.device import warn_of_host_kernels
+from ...kernels.tiles.sources import PointSource, Source
+from ...kernels.tiles.stack import source_of
 from ...views import Views
 from ..base import Rows, ranges
 from .block import PIECE, DeviceBlock, joined, placed_block

@@ -6,8 +6,8 @@ which the whitening is folded, and drops them:
     phi(x) = raw(x) @ whitening
 
 Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
-tiles by BLAS and compiled loops (`kernels.parts.host.values`), in single precision where features are float32 and that
-is exact enough for the kernel (`kernels.parts.precision`) and for the whitening (`features.base`); the factors of
+tiles by BLAS and compiled loops (`kernels.tiles.functions`), in single precision where features are float32 and that
+is exact enough for the kernel (`kernels.tiles.functions`) and for the whitening (`features.base`); the factors of
 landmarks are in the whitening. All other maps compute their raw values by themselves, in float64.
 """
 
@@ -22,9 +22,8 @@ import numpy as np
 from ...arrays import HOST
 from ...features import FeatureMap
 from ...features.base import raw_dtype
-from ...kernels.parts.functions import STATIONARY, PointFunction
-from ...kernels.parts.host.values import column_tiles, fill, row_form
-from ...kernels.parts.sources import PointSource
+from ...kernels.tiles.functions import STATIONARY, PointFunction, column_tiles, fill, row_form
+from ...kernels.tiles.sources import PointSource
 from ...solvers.passes import row_forms
 from ...views import Views
 from ..base import ranges
@@ -158,9 +157,9 @@ class KernelValues(RawValues):
 
     def _factors(self, there: np.ndarray) -> np.ndarray:
         """What values of samples are multiplied by where k(x, x) is constant; 0 for those that lack the view."""
-        scaling, gain = self.source.scaling, self.source.function.gain
-        assert scaling is not None  # the source of a stack is normalised
-        return scaling.normalizer.new_scale(np.where(there, gain, 0.0), there)[0]
+        normalizer, gain = self.source.normalizer, self.source.function.gain
+        assert normalizer is not None  # the source of a stack is normalised
+        return normalizer.new_scale(np.where(there, gain, 0.0), there)[0]
 
 
 class OpenedTiles(Opened):
@@ -170,7 +169,7 @@ class OpenedTiles(Opened):
     ----------
     function : PointFunction
     rows, columns : ndarray of shape (n_samples, width) and (width, n_landmarks)
-        In the forms of `kernels.parts.host.values`.
+        In the forms of `kernels.tiles.functions`.
     factor : ndarray of shape (n_samples,), or None
         What rows are multiplied by; None where that is 1.
     """

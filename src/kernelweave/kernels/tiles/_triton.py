@@ -1,12 +1,12 @@
-"""The compiled programs of `triton_images`: nothing of the size rows x columns is stored.
+"""The compiled programs of `device`: nothing of the size rows x columns is stored.
 
 Feature vectors are rows of `WIDTH` numbers that TF32 holds exactly, so that products are exact and sums are in float32.
-For a Gaussian the last six columns make the product the exponent itself, in powers of 2 (see `packing`):
+For a Gaussian the last six columns make the product the exponent itself, in powers of 2 (see `device`):
 
     <a, b> = <x, z> - ||x||^2 / 2 - ||z||^2 / 2        k(x, z) = 2^<a, b>
 
 Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed. Positions in arrays
-of the size samples x features are int64, beyond 2^31. `KIND` is a position in `packing.SERVED`; kinds of 0 and 1 are
+of the size samples x features are int64, beyond 2^31. `KIND` is a position in `functions.SERVED`; kinds of 0 and 1 are
 functions of a product, the others of a distance.
 """
 
@@ -17,7 +17,7 @@ import inspect
 try:
     import triton
     import triton.language as tl
-except ImportError:  # `packing.is_fused` is false then
+except ImportError:  # `functions.is_fused` is false then
     triton = None
 
 # Whole numbers of which no machine code depends: one program serves all sizes.

@@ -11,10 +11,8 @@ from threadpoolctl import threadpool_limits
 from kernelweave import MKLClassifier, config_context
 from kernelweave.combiners import Product, WeightedSum
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Spectrum
-from kernelweave.kernels.parts import sums
-from kernelweave.kernels.parts.host import row_cache
-from kernelweave.kernels.parts.host.row_cache import RowCache, rows_that_fit
-from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.kernels.tiles import sums
+from kernelweave.kernels.tiles.sums import RowCache, TiledSum, rows_that_fit
 from kernelweave.machines import Hinge
 from kernelweave.solvers import in_parts
 from kernelweave.solvers.in_parts import solve_in_parts
@@ -32,7 +30,7 @@ def small_sets(monkeypatch):
     """Working sets of 64 samples, of which some rest after two rounds."""
     monkeypatch.setattr(in_parts, "WORKING_SET", 64)
     monkeypatch.setattr(in_parts, "REST_EVERY", 2)
-    monkeypatch.setattr(row_cache, "FEWEST", 64)
+    monkeypatch.setattr(sums, "FEWEST", 64)
 
 
 def stack_of(kernels, n_rows, dtype="float32", data=X, **options):
@@ -45,7 +43,7 @@ def stack_of(kernels, n_rows, dtype="float32", data=X, **options):
 
 def sum_of(n_rows, dtype="float32", kernels=KERNELS, **options):
     parts = stack_of(kernels, n_rows, dtype).in_parts()
-    return SumInParts(parts, LEFT, WEIGHTS, **options)
+    return TiledSum(parts, LEFT, WEIGHTS, **options)
 
 
 def matrix_cache(n_rows, K):
@@ -108,7 +106,7 @@ def test_how_many_rows_fit():
 def test_the_rows_of_sums(dtype, gated):
     left = LEFT if gated else np.ones((N, 2))
     parts = stack_of(KERNELS, N, dtype).in_parts()
-    kernel, plain = SumInParts(parts, left, WEIGHTS), SumInParts(stack_of(KERNELS, 0, dtype).in_parts(), left, WEIGHTS)
+    kernel, plain = TiledSum(parts, left, WEIGHTS), TiledSum(stack_of(KERNELS, 0, dtype).in_parts(), left, WEIGHTS)
     assert plain.cache is None and kernel.cache.slots.dtype == dtype
     rows = rng.permutation(N)[:300]
     change = rng.normal(size=300)
@@ -139,7 +137,7 @@ def test_rows_of_all_kinds_of_kernels(normalize):
     results = []
     for n_rows in (90, 0):
         parts = stack_of(kernels, n_rows, "float64", data, normalize=normalize).in_parts()
-        kernel = SumInParts(parts, 0.5 + np.arange(360.0).reshape(90, 4) / 360, np.array([1.0, 0.5, 2.0, 1.5]))
+        kernel = TiledSum(parts, 0.5 + np.arange(360.0).reshape(90, 4) / 360, np.array([1.0, 0.5, 2.0, 1.5]))
         results.append(kernel.image(np.linspace(-1, 1, 90)).values)
         assert (kernel.cache is None) == (n_rows == 0)
     np.testing.assert_allclose(*results, rtol=1e-10, atol=1e-10)
@@ -168,7 +166,7 @@ def test_the_same_solution(n_rows):
         assert kernel.cache is None
     else:
         assert kernel.cache.hits > 0
-        assert kernel.cache.slots.nbytes <= kernel.parts.cache_bytes
+        assert kernel.cache.slots.nbytes <= kernel.tiles.cache_bytes
         assert (kernel.cache.position >= 0).sum() <= n_rows
 
 
@@ -176,7 +174,7 @@ def test_kernels_that_keep_none():
     assert sum_of(N, keeps_images=True).cache is None
     for only, kept in ((Gaussian([0, 1]), False), (Polynomial([0, 1]), False), (Laplacian([0, 1]), True)):
         parts = stack_of([only], N).in_parts()
-        assert (SumInParts(parts, np.ones((N, 1))).cache is not None) == kept
+        assert (TiledSum(parts, np.ones((N, 1))).cache is not None) == kept
     two = sum_of(N)
     assert two.with_weights(np.array([1.0, 0.0])).cache is None  # one Gaussian is left
 

@@ -9,7 +9,7 @@ from kernelweave.features import ExactFeatures
 from kernelweave.kernels import KernelStack, Linear
 from kernelweave.kernels.stack import feature_weights
 from kernelweave.machines import SquaredHinge
-from kernelweave.stacks.features import Features, NoFeatures, WeightAmplitudes
+from kernelweave.stacks.explicit import Features, NoFeatures, WeightAmplitudes
 from kernelweave.views import as_views
 from places import in_every_place
 

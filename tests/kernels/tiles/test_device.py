@@ -12,9 +12,9 @@ import pytest
 
 from kernelweave.arrays import torch_place
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
-from kernelweave.kernels.parts import packing
-from kernelweave.kernels.parts.stack import StackInParts
-from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.kernels.tiles import device, functions
+from kernelweave.kernels.tiles.stack import TileStack
+from kernelweave.kernels.tiles.sums import TiledSum
 from places import HAS_TORCH, has_cuda
 
 pytestmark = [
@@ -31,9 +31,9 @@ def place(monkeypatch):
     if has_cuda():
         return torch_place("cuda")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.delitem(sys.modules, "kernelweave.kernels.parts.device._triton", raising=False)
-    importlib.import_module("kernelweave.kernels.parts.device._triton")
-    monkeypatch.setattr(packing, "is_fused", lambda place: place.is_torch)
+    monkeypatch.delitem(sys.modules, "kernelweave.kernels.tiles._triton", raising=False)
+    importlib.import_module("kernelweave.kernels.tiles._triton")
+    monkeypatch.setattr(functions, "is_fused", lambda place: place.is_torch)
     return torch_place("cpu")
 
 
@@ -73,7 +73,7 @@ def test_images_are_products_with_the_kernels(name, normalize, place):
     kernels, X = kernels_of(WIDTHS[name])
     stack = KernelStack(kernels, normalize, dtype="float32", storage="lazy", place=place).fit(X)
     parts = stack.in_parts()
-    assert parts.fused is not None
+    assert parts.device.groups
     K = host_values(parts)
     dense = KernelStack(kernels, normalize).fit(X).matrices()
     for k, exact in zip(K, dense, strict=True):
@@ -96,7 +96,7 @@ def test_a_block_is_the_sum_of_kernels_and_symmetric(normalize, place):
     kernels, X = kernels_of([("gaussian", 3), ("linear", 2), ("laplacian", 2), ("gaussian", 3), ("polynomial", 4)])
     parts = KernelStack(kernels, normalize, dtype="float32", storage="lazy", place=place).fit(X).in_parts()
     left, weights, rows = rng.random((N, 5)), np.array([0.5, 1.0, 0.0, 2.0, 1.0]), rng.permutation(N)[:66]
-    found = SumInParts(parts, left, weights).block(rows)
+    found = TiledSum(parts, left, weights).block(rows)
     K = host_values(parts)
     wanted = sum(w * np.outer(left[rows, m], left[rows, m]) * K[m][np.ix_(rows, rows)] for m, w in enumerate(weights))
     assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()
@@ -119,7 +119,7 @@ def test_subsets_and_new_samples(place):
     found = place.numpy(new.images(None, None, place.asarray(V)))
     for m in range(3):
         assert np.allclose(found[:, m], K[m][index] @ V[:, m], atol=1e-5)
-    assert new.fused.groups[0].columns is parts.fused.groups[0].columns  # not packed again
+    assert new.device.groups[0].columns is parts.device.groups[0].columns  # not packed again
 
 
 def test_empty_sets_have_images_of_zeros(place):
@@ -131,10 +131,8 @@ def test_empty_sets_have_images_of_zeros(place):
 
 
 def test_more_columns_than_a_chunk(place, monkeypatch):
-    from kernelweave.kernels.parts.device import triton_images
-
-    monkeypatch.setattr(triton_images, "CHUNK", 128)
-    monkeypatch.setattr(triton_images, "PROGRAMS", 2)
+    monkeypatch.setattr(device, "CHUNK", 128)
+    monkeypatch.setattr(device, "PROGRAMS", 2)
     kernels, X = kernels_of([("gaussian", 3), ("gaussian", 3)])
     X = np.tile(X, (3, 1)) + 0.01 * rng.normal(size=(3 * N, X.shape[1]))
     parts = KernelStack(kernels, dtype="float32", storage="lazy", place=place).fit(X).in_parts()
@@ -153,11 +151,11 @@ def test_other_sources_stay_beside(place):
     V = rng.normal(size=(N, 2, 1))
     found = place.numpy(parts.images(None, None, place.asarray(V)))
     assert np.allclose(found[:, 1], K @ V[:, 1], atol=1e-4)
-    assert isinstance(parts, StackInParts)
+    assert isinstance(parts, TileStack)
 
 
 def test_the_largest_features_stay_in_float64(place):
     X = 100.0 * rng.normal(size=(N, 3))
     parts = KernelStack([Gaussian(scale=1.0)], dtype="float32", storage="lazy", place=place).fit(X).in_parts()
-    assert parts.fused is None
+    assert not parts.device.groups
     assert parts.sources[0].rows.features.dtype == place.xp.float64

@@ -1,4 +1,10 @@
-"""Projections on explicit features: features of projected samples as functions of the projection, and the descent.
+"""What gates and projections need of explicit features: codes, sums of gates, and features of projected samples.
+
+Codes are what a gating model reads of a sample. Where features are held, codes are computed once and held beside them,
+in the same precision; where features are computed again in every pass, codes are too, or they would be a copy of X.
+`GateTotals` are what weights and summaries of gates are made of.
+
+Explicit features of projected samples are functions of the projection W:
 
     z = W' x,      k(z, z') ~ <phi(z), phi(z')>
 
@@ -27,15 +33,16 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
-from ..arrays import HOST
-from ..engines.base import Engine, ranges, spans_of
+from ..arrays import HOST, place_of
+from ..engines.base import Engine, on_device, ranges, spans_of
 from ..engines.block import TILE, Block, StoredFeatures
 from ..engines.training.descent import MEMORY
 from ..engines.training.primal import Pass, Vectors
@@ -50,10 +57,181 @@ from ..solvers import ProductSpace, Space, minimize_lbfgs
 from ..solvers.base import above_rounding
 from ..views import Views
 from .descent import JointProblem, Start, learned
-from .gate_totals import encoded
 
 if TYPE_CHECKING:
-    from .features import Features
+    from .explicit import Features
+
+FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
+NOTHING = np.empty(0)
+PIECE = 2**17  # samples of a block on a device whose gates are summed at a time
+
+
+@dataclass(frozen=True)
+class CodesOnDemand:
+    """Codes of a block that are computed whenever they are read, for some rows (a slice) at a time."""
+
+    inputs: Any
+    gate: Any
+    views: Views
+    dtype: np.dtype
+    last: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False)  # read twice in a pass
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        key = rows.start, rows.stop
+        found = self.last.get(key)
+        if found is None:
+            self.views.is_finite()  # found out for all rows, once
+            views = self.views.rows(rows)
+            if self.dtype == np.float32 and self.gate.reads_inputs:
+                found = self.inputs.narrow(views, FARTHEST)
+            else:
+                found = encoded(self.gate, self.inputs.transform(views), self.dtype)
+            self.last.clear()
+            self.last[key] = found
+        return found
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What gives a block its codes; small, and sent to wherever blocks are."""
+
+    inputs: Any
+    gate: Any
+
+    def __call__(self, block: Block) -> Block:
+        """The block with codes and without views; they are held where features are."""
+        dtype = np.dtype(getattr(block.features, "dtype", np.float64))
+        codes: Any = CodesOnDemand(self.inputs, self.gate, block.views, dtype)
+        if isinstance(block.features, StoredFeatures):
+            codes = codes[slice(0, block.n_samples)]
+        return dataclasses.replace(block, codes=codes, views=None)
+
+    def on_device(self, block: Any) -> Any:
+        """The same for a block on a device, where codes are always held."""
+        return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
+
+
+def encoded(gate: Any, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """What a gating model reads of samples with these inputs: numbers in a precision, or positions as they are."""
+    codes = gate.encode(inputs)
+    if codes.dtype.kind != "f" or codes.dtype == dtype:
+        return codes
+    return np.clip(codes, -FARTHEST, FARTHEST).astype(dtype)
+
+
+# Sums of gates: the same functions of blocks of the host and of a device
+
+
+@dataclass(frozen=True)
+class GateTotals:
+    """Sums over samples, for each class (one row where there are no classes).
+
+    Attributes
+    ----------
+    count : ndarray of shape (2, n_classes)
+        Number of samples, and of those with a loss (support vectors).
+    weights, gates, opened : ndarray of shape (2, n_classes, n_kernels)
+        Sums of squared gates and of gates, and how many are open; over all samples and over support vectors.
+    """
+
+    count: np.ndarray
+    weights: np.ndarray
+    gates: np.ndarray
+    opened: np.ndarray
+
+    def table(self, kernels: Sequence[str], classes: Any = None) -> pd.DataFrame:
+        """Mean weight and gate of each kernel, and the share of samples for which it is open.
+
+        The columns are ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
+        ``gate`` and ``share``, as `summary.summarize` gives them; `classes` are the labels, sorted.
+        """
+        parts = []
+        labels = [] if classes is None else list(classes)
+        sets = [("all", slice(None)), *((label, slice(k, k + 1)) for k, label in enumerate(labels))]
+        columns = {"weight": self.weights, "gate": self.gates, "share": self.opened}
+        for which, name in enumerate(("training", "support")):
+            for label, rows in sets:
+                count = self.count[which, rows].sum()
+                if count:
+                    means = {column: sums[which, rows].sum(axis=0) / count for column, sums in columns.items()}
+                    parts.append(pd.DataFrame({"samples": name, "class": label, "kernel": list(kernels), **means}))
+        summary = pd.concat(parts, ignore_index=True)
+        return summary.astype(dict.fromkeys(["samples", "class", "kernel"], object))
+
+
+def in_every_place(function: Any) -> Any:
+    """A function of blocks of the host that takes blocks on a device, too."""
+    return on_device(function)(function)
+
+
+def pieces(block: Any) -> Iterator[slice]:
+    """Samples of a block whose gates are in memory together."""
+    return ranges(block.n_samples, TILE if isinstance(block, Block) else PIECE)
+
+
+@in_every_place
+def count_open(block: Any, amplitudes: Any) -> Any:
+    """For how many samples of a block each kernel is open."""
+    xp, found = place_of(block.weight).xp, 0.0
+    for rows in pieces(block):
+        found = found + xp.sum(xp.astype(amplitudes.values(NOTHING, block, rows) > 0.0, xp.float64), axis=0)
+    return found
+
+
+@in_every_place
+def totals_of(
+    block: Any, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, n_classes: int
+) -> tuple[Any, ...]:
+    """What `GateTotals` of the samples of a block are made of, at a solution."""
+    place, found = place_of(block.weight), list[Any]()
+    xp, P = place.xp, len(amplitudes.active)
+
+    def respond(rows: slice, scores: Any) -> None:
+        a = amplitudes.values(NOTHING, block, rows)
+        values = xp.sum(a[:, :, None] * scores, axis=1)
+        c = block.losses.of(rows).coefficients(values + xp.astype(place.asarray(intercept), values.dtype, copy=False))
+        labels = np.zeros(a.shape[0], dtype=int) if n_classes == 1 else np.asarray(block.y[rows])
+        members = place.asarray((labels == np.arange(n_classes)[:, None]).astype(np.float64))
+        both = xp.concat([members, members * xp.astype(xp.any(c != 0.0, axis=1), xp.float64)])
+        a = xp.astype(a, xp.float64, copy=False)
+        found.append([xp.sum(both, axis=1), *(both @ terms for terms in (a * a, a, xp.astype(a > 0.0, xp.float64)))])
+
+    if isinstance(block, Block):
+        block.features.sweep(weights, respond)
+    else:
+        scores = block.features.scores(weights)
+        for rows in pieces(block):
+            respond(rows, scores[rows, ...])
+    count, *sums = map(sum, zip(*found, strict=True))
+    return xp.reshape(count, (2, n_classes)), *(xp.reshape(total, (2, n_classes, P)) for total in sums)
+
+
+@in_every_place
+def spread_of(block: Any, amplitudes: Any, average: np.ndarray | None) -> tuple[int, Any]:
+    """How many samples have all views, and sums of their squared gates or of distances of these from an average."""
+    place, count, total = place_of(block.weight), 0, 0.0
+    xp = place.xp
+    for rows in pieces(block):
+        weights = xp.astype(amplitudes.values(NOTHING, block, rows), xp.float64) ** 2
+        if block.present is not None:
+            weights = weights[xp.all(block.present[rows, ...], axis=1)]
+        if average is not None:
+            weights = xp.abs(weights - place.asarray(average))
+        count, total = count + weights.shape[0], total + xp.sum(weights, axis=0)
+    return count, total
+
+
+def average_and_spread(engine: Engine, amplitudes: Any) -> tuple[np.ndarray, float] | None:
+    """Mean squared gates of the samples that have all views, and half the mean distance from them; None without any."""
+    count, total = engine.sum(spread_of, amplitudes, None)
+    if count == 0:
+        return None
+    average = total / count
+    _, away = engine.sum(spread_of, amplitudes, average)
+    return average, 0.5 * float(away.sum()) / count
+
+
+# Features of projected samples
 
 RIDGE = 1e-3  # in units of the largest eigenvalue
 FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent
@@ -72,8 +250,16 @@ class Term(ABC):
         return self
 
     def settled(self) -> Term:
-        """What features at a projection take."""
+        """The same without what only other projections need."""
         return self
+
+    def whitening(self, W: np.ndarray) -> np.ndarray | None:
+        """What turns raw values at a projection into features, see `ProjectedMap`."""
+        return None
+
+    def raw(self, Z: np.ndarray) -> np.ndarray:
+        """Values of points before whitening."""
+        return self.features(Z)
 
     @abstractmethod
     def features(self, Z: np.ndarray) -> np.ndarray:
@@ -96,15 +282,16 @@ class LinearTerm(Term):
 
     @property
     def n_features(self) -> int:
-        """As many as there are components."""
         return self.width
 
+    def whitening(self, W: np.ndarray) -> np.ndarray:
+        """W: raw values are the features x."""
+        return W
+
     def features(self, Z: np.ndarray) -> np.ndarray:
-        """The points."""
         return Z
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, None]:
-        """The slopes."""
         return slopes, None
 
 
@@ -117,7 +304,6 @@ class FourierTerm(Term):
 
     @property
     def n_features(self) -> int:
-        """A cosine and a sine for each frequency."""
         return 2 * self.frequencies.shape[1]
 
     @property
@@ -125,7 +311,6 @@ class FourierTerm(Term):
         return float(np.sqrt(self.gain / self.frequencies.shape[1]))
 
     def features(self, Z: np.ndarray) -> np.ndarray:
-        """Cosines, then sines."""
         angles = Z @ self.frequencies
         return self._size * np.hstack([np.cos(angles), np.sin(angles)])
 
@@ -142,7 +327,6 @@ class NystroemTerm(Term):
 
     Attributes
     ----------
-    kernel : PointKernel
     landmarks : ndarray of shape (n_landmarks, n_columns)
         Before their projection.
     basis : ndarray of shape (n_landmarks, n_features)
@@ -158,7 +342,6 @@ class NystroemTerm(Term):
 
     @property
     def n_features(self) -> int:
-        """Columns of R."""
         return self.basis.shape[1]
 
     @classmethod
@@ -176,9 +359,18 @@ class NystroemTerm(Term):
         """The kernel and the landmarks, projected."""
         return replace(self, landmarks=self.landmarks[:0], basis=self.basis[:0])
 
+    def whitening(self, W: np.ndarray) -> np.ndarray:
+        """Of kernel values to the landmarks."""
+        values, vectors = np.linalg.eigh(self.kernel.gram(self.points))
+        return root_inverse(values, vectors, above_rounding(values))
+
+    def raw(self, Z: np.ndarray) -> np.ndarray:
+        """k(z, L)."""
+        return self.kernel.cross(Z, self.points)
+
     def features(self, Z: np.ndarray) -> np.ndarray:
         """k(z, L) R."""
-        return self.kernel.cross(Z, self.points) @ self.basis
+        return self.raw(Z) @ self.basis
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both the points and the landmarks move."""
@@ -206,22 +398,14 @@ class ProjectedMap(FeatureMap):
         W.
     term : Term
         At W.
-    whitening : ndarray or None
-        Of kernel values to landmarks; W itself of a linear kernel, whose raw values are the features x.
     """
 
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):
         self.features, self.kernel, self.directions = features, kernel, directions
-        self.term, self.whitening, self.trace_share = term.settled(), None, 1.0
-        if isinstance(term, LinearTerm):
-            self.whitening = directions
-        elif isinstance(term, NystroemTerm):
-            values, vectors = np.linalg.eigh(term.kernel.gram(term.points))
-            self.whitening = root_inverse(values, vectors, above_rounding(values))
+        self.term, self.whitening, self.trace_share = term.settled(), term.whitening(directions), 1.0
 
     @property
     def n_raw(self) -> int:
-        """Number of raw values of a sample."""
         return self.term.n_features if self.whitening is None else len(self.whitening)
 
     @property
@@ -235,25 +419,20 @@ class ProjectedMap(FeatureMap):
 
     @property
     def is_linear(self) -> bool:
-        """Whether features are linear in the points."""
         return isinstance(self.term, LinearTerm)
 
     def features_at(self, points: np.ndarray) -> np.ndarray:
         """phi of points."""
-        if isinstance(self.term, NystroemTerm):
-            return self.term.kernel.cross(points, self.term.points) @ self.whitening
-        return self.term.features(points)
+        values = self.term.raw(points)
+        return values if self.is_linear or self.whitening is None else values @ self.whitening
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
         """Features that are projected, kernel values to landmarks, or cosines and sines."""
-        values: Any
-        if isinstance(self.term, LinearTerm):
+        if self.is_linear:
             values = self.features.of(self.kernel, views)
             values = values.copy() if isinstance(values, np.ndarray) else values.toarray()
-        elif isinstance(self.term, NystroemTerm):
-            values = self.term.kernel.cross(self.points(views), self.term.points)
         else:
-            values = self.term.features(self.points(views))
+            values = self.term.raw(self.points(views))
         values[~present] = 0.0
         return values
 
@@ -318,16 +497,8 @@ def _present(block: Block, rows: slice, n_kernels: int) -> np.ndarray:
 class ProjectedPrimal(Vectors):
     """P and its gradient, over vectors [u, b, theta].
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Block`s with codes, whose features are those that are projected.
-    model : Model
-    n_outputs : int
-    total : float
-        What a bias costs.
-    penalty : callable
-        Of theta: value and gradient.
+    The features of the blocks are those that are projected; `total` is what a bias costs, and `penalty` gives value and
+    gradient of theta's.
     """
 
     def __init__(
@@ -343,7 +514,6 @@ class ProjectedPrimal(Vectors):
         self.shape = int(model.offsets[-1]), n_outputs
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, None]:
-        """P and its gradient."""
         u, b, theta = self.parts(position)
         found: Pass = self.engine.sum(projected_sweep, self.model, u, b, theta)
         self.evaluations += 1
@@ -362,7 +532,7 @@ class ProjectedPrimal(Vectors):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ViewFeatureBlocks:
     """What gives a block the features that are projected, and codes; small, and sent to wherever blocks are."""
 
     maps: list[Any]
@@ -371,18 +541,13 @@ class Reading:
     gate: Any
 
     def __call__(self, block: Block) -> Block:
-        """The block with these features, in the precision of those that it has."""
-        dtype = np.dtype(getattr(block.features, "dtype", np.float64))
         parts = [each.of(kernel, block.views) for each, kernel in zip(self.maps, self.kernels, strict=True)]
         dense = [part.toarray() if sp.issparse(part) else part for part in parts]
-        offsets = np.cumsum([0, *(part.shape[1] for part in dense)])
-        codes = encoded(self.gate, self.inputs.transform(block.views), np.dtype(np.float64))
-        features = StoredFeatures(np.hstack(dense).astype(dtype), offsets)
-        return dataclasses.replace(block, features=features, codes=codes, views=None)
+        return _replaced(block, [part.shape[1] for part in dense], dense, self.gate, self.inputs)
 
 
 @dataclass(frozen=True)
-class Projecting:
+class ProjectedBlocks:
     """What gives a block the explicit features at learned projections, and codes as the gating model reads them."""
 
     maps: list[ProjectedMap]
@@ -391,16 +556,20 @@ class Projecting:
     T: np.ndarray | None
 
     def __call__(self, block: Block) -> Block:
-        """The block with these features, in the precision of those that it has."""
-        dtype = np.dtype(getattr(block.features, "dtype", np.float64))
-        offsets = np.cumsum([0, *(each.n_features for each in self.maps)])
-        matrix = np.empty((block.n_samples, offsets[-1]), dtype=dtype)
-        for m, each in enumerate(self.maps):
-            there = np.ones(block.n_samples, dtype=bool) if block.present is None else block.present[:, m]
-            matrix[:, offsets[m] : offsets[m + 1]] = each.transform(block.views, there)
-        codes = encoded(self.gate, self.inputs.transform(block.views), np.dtype(np.float64))
-        codes = codes if self.T is None else codes @ self.T
-        return dataclasses.replace(block, features=StoredFeatures(matrix, offsets), codes=codes, views=None)
+        there = _present(block, slice(0, block.n_samples), len(self.maps))
+        parts = (each.transform(block.views, there[:, m]) for m, each in enumerate(self.maps))
+        found = _replaced(block, [each.n_features for each in self.maps], parts, self.gate, self.inputs)
+        return found if self.T is None else dataclasses.replace(found, codes=found.codes @ self.T)
+
+
+def _replaced(block: Block, widths: list[int], parts: Iterable[np.ndarray], gate: Any, inputs: Any) -> Block:
+    """A block with other features, kernel by kernel, and with codes."""
+    offsets = np.cumsum([0, *widths])
+    matrix = np.empty((block.n_samples, offsets[-1]), dtype=getattr(block.features, "dtype", np.float64))
+    for span, part in zip(spans_of(offsets), parts, strict=True):
+        matrix[:, span] = part
+    codes = encoded(gate, inputs.transform(block.views), np.dtype(np.float64))
+    return dataclasses.replace(block, features=StoredFeatures(matrix, offsets), codes=codes, views=None)
 
 
 def _is_computed_again(block: Block) -> int:
@@ -438,10 +607,10 @@ def _landmarks(stack: Features, m: int, rng: np.random.RandomState) -> Views:
 
 def projection_problem(stack: Features, family: Any, machine: Machine, start: Start) -> JointProblem:
     """The descent from a start, where weight vectors begin at 0 and are first learned alone, roughly."""
-    reading = Reading(family.maps, stack.kernels, family.inputs, family.gate)
+    blocks = ViewFeatureBlocks(family.maps, stack.kernels, family.inputs, family.gate)
     model = Model(family.gate, family.layout, start.rest)
     q = machine.n_outputs
-    primal = ProjectedPrimal(stack.engine.replace(reading), model, q, total=machine.total, penalty=family.penalty)
+    primal = ProjectedPrimal(stack.engine.replace(blocks), model, q, total=machine.total, penalty=family.penalty)
     n_first = (primal.shape[0] + 1) * q
 
     def at_start(first: np.ndarray) -> tuple[float, np.ndarray, None]:
@@ -468,8 +637,8 @@ def _stack_at(stack: Features, family: Any, terms: list[Term], theta: np.ndarray
         for each, kernel, W, term in zip(family.maps, stack.kernels, matrices, terms, strict=True)
     ]
     keep = not stack.engine.sum(_is_computed_again)
-    making = Projecting(maps, family.inputs, family.gate, family.layout.gating(theta)[1])
-    return type(stack)(stack.reservoir, maps, stack.engine.replace(making, keep=keep), stack.n_samples)
+    blocks = ProjectedBlocks(maps, family.inputs, family.gate, family.layout.gating(theta)[1])
+    return type(stack)(stack.reservoir, maps, stack.engine.replace(blocks, keep=keep), stack.n_samples)
 
 
 def _whitened(terms: list[Term], stack: Features, u: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""What the two exact stacks share: targets and samples in memory, folds, classes and outputs.
+"""Kernels without approximation over samples in memory: what dense stacks and tiles share, and whole Gram matrices.
 
-`Matrices` and `Tiles` are a `KernelStack` with the operations of `TrainingStack`; `training` makes one of a stack.
+`ExactStack` has targets, samples, folds, classes and outputs; `Matrices` are held or made when they are read.
 """
 
 from __future__ import annotations
@@ -8,21 +8,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import get_lapack_funcs
 
+from ..arrays import Place
 from ..kernels import KernelStack
+from ..kernels.base import Tile, symmetric
+from ..kernels.points import PointKernel, ProjectedSum, points_in_parts
+from ..kernels.tiles.stack import TileStack
 from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..solvers import DualProgram
 from ..solvers.program import curvature
-from ..solvers.sums import Images
+from ..solvers.sums import GatedKernel, Images, KernelBlock, centred_square, gated_pullback, images, sum_kernels
 from ..validation import blamed_on, is_count
-from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
+from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, missing_factor
 from .descent import DescentRun, Loop, NestedDescent, Watch
 from .held_out import ExactPart, exact_split, positions_of_parts
-from .missing import missing_factor
 
 # A centred kernel with less than this share of the norm that it had is constant up to rounding.
 CONSTANT = 1e-10
@@ -39,35 +44,37 @@ class ExactStack(KernelStack, TrainingStack):
 
     targets: np.ndarray | None = None
 
+    @classmethod
+    def _of(cls, stack: KernelStack) -> Self:
+        """The same kernels and samples."""
+        found = cls.__new__(cls)
+        found.__dict__.update(stack.__dict__)
+        return found
+
     def for_machine(self, machine: Machine, y: np.ndarray | None) -> Self:
-        """The same stack with the targets of a machine: its labels, or y."""
         other = copy(self)
         other.targets = y if machine.strata is None else np.unique(machine.strata, return_inverse=True)[1]
         return other
 
     def subset(self, rows: np.ndarray) -> Self:
         """The same kernels and targets over some of the training samples, see `KernelStack.subset`."""
-        part = training(super().subset(rows))
+        part = self._of(super().subset(rows))
         part.targets = None if self.targets is None else self.targets[rows]
         part.codes, part.chosen = None if self.codes is None else self.codes[rows], rows
         return part
 
     def scaling(self, eta: np.ndarray, missing: str = "refuse", owner: str = "") -> np.ndarray:
-        """A factor of each sample."""
         return missing_factor(self.names, eta, self.present, self.support, missing, owner)
 
     def unscaled(self) -> np.ndarray:
-        """Ones."""
         return np.ones(self.n_samples)
 
     def n_support(self, solution: Solution) -> int:
-        """Rows that are not 0."""
         return int(np.count_nonzero(solution.coef.any(axis=1)))
 
     # Gates
 
     def sample(self) -> ExactStack:
-        """The samples on which gating inputs are fitted: all."""
         return self
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Self:
@@ -78,7 +85,6 @@ class ExactStack(KernelStack, TrainingStack):
 
     @property
     def some_codes(self) -> np.ndarray:
-        """Codes of samples, from whose shape parameters follow."""
         return self.codes
 
     def gates(self, function: Any) -> np.ndarray:
@@ -86,11 +92,9 @@ class ExactStack(KernelStack, TrainingStack):
         return function.gate.values(function.fixed, self.codes, self.present & function.active, function.tol)
 
     def open_counts(self, function: Any) -> np.ndarray:
-        """For how many samples each gate is open."""
         return (self.gates(function) > 0.0).sum(axis=0)
 
     def gate_spread(self, function: Any) -> tuple[np.ndarray, float] | None:
-        """Mean squared gates of the samples that have all views, and half the mean distance from them, if any."""
         whole = self.present.all(axis=1)  # samples that lack views have other gates anyway
         if not whole.any():
             return None
@@ -102,11 +106,9 @@ class ExactStack(KernelStack, TrainingStack):
         """The gates of all samples are known."""
 
     def parts(self, machine: Machine, rng: np.random.RandomState) -> list[ExactPart]:
-        """Parts of the samples to choose a parameter with."""
         return [ExactPart(self, machine, held_out) for held_out in positions_of_parts(machine, rng)]
 
     def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> ExactPart:
-        """A part of the samples to stop early with."""
         return exact_split(self, machine, fraction, rng)
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
@@ -126,20 +128,14 @@ class ExactStack(KernelStack, TrainingStack):
     # Targets
 
     def class_counts(self, machine: Machine) -> np.ndarray:
-        """By the labels of the machine."""
         return np.unique(np.asarray(machine.strata), return_counts=True)[1]
 
     def present_counts(self) -> np.ndarray:
-        """From the table of views."""
         return self.present.sum(axis=0)
 
     @property
     def has_targets(self) -> bool:
-        """Whether they are known."""
         return self.targets is not None
-
-    def _columns(self, columns: Columns) -> np.ndarray:
-        return columns(self.targets, self.weight)
 
     @abstractmethod
     def images(self, columns: np.ndarray) -> np.ndarray:
@@ -167,7 +163,7 @@ class ExactStack(KernelStack, TrainingStack):
 
     def inner_products(self, columns: Columns, *, mean: bool, centered: bool, pairs: bool) -> Similarity:
         """Centring subtracts row means on the way, without a centred copy."""
-        factor = self._columns(columns)
+        factor = columns(self.targets, self.weight)
         if mean:
             factor = (factor - np.average(factor, axis=0, weights=self.weight)) / np.sqrt(factor.shape[1])
         roots = self.present.T * np.sqrt(self.weight)
@@ -190,7 +186,6 @@ class ExactStack(KernelStack, TrainingStack):
         return Similarity(to_target, np.sqrt(squares), target_norm, products if pairs else None)
 
     def class_moments(self, n_classes: int) -> ClassMoments:
-        """From the mean kernel values of each sample to each class."""
         labels, k, P = np.asarray(self.targets), n_classes, self.n_kernels
         members = np.eye(k)[labels] * self.weight[:, None]
         shares = members / members.sum(axis=0)
@@ -204,7 +199,7 @@ class ExactStack(KernelStack, TrainingStack):
 
     def forms_of(self, columns: Columns) -> np.ndarray:
         """From the images of the columns."""
-        z = self._columns(columns)
+        z = columns(self.targets, self.weight)
         return np.einsum("ic,mic->mc", z, self.images(np.repeat(z[None], self.n_kernels, axis=0)))
 
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
@@ -223,10 +218,6 @@ class ExactStack(KernelStack, TrainingStack):
         self.prepare()
         return self.subset(rows)
 
-    @abstractmethod
-    def prepare(self) -> None:
-        """Compute what all subsets share."""
-
     # Held-out samples, outputs
 
     def folds(self, cv: Any, machine: Machine, rng: np.random.RandomState, owner: str) -> Sequence[Any]:
@@ -244,12 +235,9 @@ class ExactStack(KernelStack, TrainingStack):
                 )
             splitter = KFold if strata is None else StratifiedKFold
             cv = splitter(n_folds, shuffle=True, random_state=rng)
-        else:
-            with blamed_on(f"cv of {owner}"):
-                cv = check_cv(cv, strata, classifier=strata is not None)
         everybody = np.arange(machine.n_samples)
         with blamed_on(f"cv of {owner}"):
-            folds = list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+            folds = check_cv(cv, strata, classifier=strata is not None).split(np.zeros((machine.n_samples, 1)), strata)
             splits = [(everybody[train], everybody[test]) for train, test in folds]
         if not splits or any(len(part) == 0 for split in splits for part in split):
             raise ValueError(f"cv of {owner} gives no folds, or a fold without training or test samples")
@@ -333,7 +321,6 @@ class ExactSums(WeightedSums):
         """Every F K_m F C of solutions on the latest sum, each given with the positions of its samples."""
 
     def found(self, machine: Machine, solution: Solution) -> Images:
-        """The images of all coefficients."""
         if not solution.outputs:
             return self.images([(np.arange(machine.n_samples), solution)])
         if self._rows is None:
@@ -341,13 +328,11 @@ class ExactSums(WeightedSums):
         return self.images(list(zip(self._rows, solution.outputs, strict=True)))
 
     def by_output(self, machine: Machine, solution: Solution) -> np.ndarray:
-        """q_m of each output."""
         found = self.found(machine, solution)
         shares = found.values * found.coef
         return np.stack([np.bincount(found.columns, own, machine.n_outputs) for own in shares])
 
     def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
-        """By the programs of the machine."""
         if self._programs is None:
             self._programs = machine.programs()
         return curvature(self._programs, K, solution.coef, found)
@@ -377,20 +362,266 @@ def row_means(images: np.ndarray, shares: np.ndarray, centered: bool) -> tuple[n
     return means, np.einsum("mi,mi->m", shares, means)
 
 
-def training(stack: Any) -> Any:
-    """A stack with the operations of `TrainingStack`: itself, or the same kernels and samples where it has none.
+@dataclass(frozen=True)
+class Points:
+    """Kernels between points of all training samples, such as projected ones, in the place of the base kernels."""
 
-    Parameters
-    ----------
-    stack : TrainingStack or KernelStack
-        The latter is whole matrices or tiles by its ``storage``.
-    """
-    from .matrices import Matrices
-    from .tiles import Tiles
+    kernels: list[PointKernel]
+    points: list[Any]
+    made: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    if isinstance(stack, TrainingStack) or not isinstance(stack, KernelStack):
-        return stack
-    kind = Matrices if stack.storage == "dense" else Tiles
-    found = kind.__new__(kind)
-    found.__dict__.update(stack.__dict__)
-    return found
+    def sum_of(self, gates: np.ndarray) -> ProjectedSum:
+        """The gated sum of the kernels; the last one is kept."""
+        known = self.made.get("sum")
+        if known is None or known[0] is not gates:
+            known = self.made["sum"] = gates, ProjectedSum(self.kernels, self.points, gates)
+        return known[1]
+
+    def tiled(self, place: Place, dtype: np.dtype) -> TileStack:
+        """The kernels in tiles, made once."""
+        if "tiles" not in self.made:
+            self.made["tiles"] = points_in_parts(self.kernels, self.points, place, dtype)
+        return self.made["tiles"]
+
+
+MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
+# Rows are centred in blocks of about this many kernel values, which stay in the processor's cache.
+_BLOCK_VALUES = 2**17
+
+
+class Matrices(ExactStack):
+    """Whole Gram matrices; parameters and attributes are those of `KernelStack`."""
+
+    offers = frozenset({"gram", "elementwise", "eigenvalues", "nested", "samples"})
+    has_cheap_blocks = True
+
+    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """A matrix; only kernels with a weight are computed."""
+        K = self._summed(eta, out)
+        if scaling is not None and (scaling != 1).any():
+            K *= scaling[:, None]
+            K *= scaling[None, :]
+        return K
+
+    def _summed(self, eta: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+        """The sum of the matrices that are there, or in tiles of kernels that have them and then of the others."""
+        if self.has_matrices:
+            return sum_kernels(self.matrices(), eta, out=out)
+        used = np.flatnonzero(eta).tolist()
+        tiles = {m: tile for m in used if (tile := self.tile(m)) is not None}
+        if tiles:
+            out = symmetric(self.n_samples, _weighted(tiles, eta), out=out, dtype=self.dtype)
+        others = (KernelBlock(m, self.gram(m)) for m in used if m not in tiles)
+        return sum_kernels(others, eta, out=out, add=bool(tiles))
+
+    def sums(self, scaling: np.ndarray | None = None) -> MatrixSums:
+        found = MatrixSums(self)
+        found.scale(self.unscaled() if scaling is None else scaling)
+        return found
+
+    def elementwise(self, kernel: Any, out: np.ndarray | None = None) -> np.ndarray:
+        return kernel.gram(out)
+
+    def form_pullback(self, form: Any, kernel: Any, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        return form.whole_pullback(kernel, rows, coef)
+
+    def kept_sum(self) -> None:
+        """Matrices keep no images."""
+
+    def rows_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
+        return K[rows]
+
+    def block_of(self, K: Any, rows: np.ndarray) -> np.ndarray:
+        return K[np.ix_(rows, rows)]
+
+    # Gates, over base kernels or points
+
+    def gated(self, function: Any, gates: Any, at: Points | None, out: np.ndarray | None = None) -> np.ndarray:
+        if at is not None:
+            return at.sum_of(gates).gram(out, self.dtype)
+        return sum_kernels(self.matrices(), gates, out=out)
+
+    def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
+        """The gated sum among some samples."""
+        return (GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)).block(rows)
+
+    def gated_product(self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The gated sum times coefficients of some samples, one column after the other."""
+        kernel: Any = GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)
+        if coef.ndim == 1:
+            return kernel.product(rows, coef)
+        return np.column_stack([kernel.product(rows, column) for column in coef.T])
+
+    def gated_rows(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
+        """The gated sum between some samples and all of them."""
+        if at is not None:
+            blocks = (
+                KernelBlock(m, k.cross(Z[rows], Z)) for m, (k, Z) in enumerate(zip(at.kernels, at.points, strict=True))
+            )
+        else:
+            blocks = (KernelBlock(m, self.matrices()[m][rows]) for m in range(self.n_kernels))
+        return sum_kernels(blocks, gates[rows], gates, out=np.empty((len(rows), len(gates))))
+
+    def gated_values(
+        self, gates: np.ndarray, at: Points | None, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray:
+        """The gated sum between some samples and others, times coefficients of the others that are not 0."""
+        values = np.zeros((len(rows), coef.shape[1]))
+        for m in range(self.n_kernels):
+            if at is None:
+                block = self.matrices()[m][np.ix_(rows, columns)]
+            else:
+                block = at.kernels[m].cross(at.points[m][rows], at.points[m][columns])
+            values += gates[rows, m, None] * (block @ (gates[columns, m, None] * coef))
+        return values
+
+    def slopes(
+        self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray, solution: Any = None
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """dJ by the gates, and by the points where there are some, of the samples with coefficients."""
+        if at is not None:
+            return at.sum_of(gates).pullback(rows, coef)
+        return gated_pullback(self.matrices(), gates, rows, coef)[rows], []
+
+    def mean_of(self, kernels: list[Any], features: list[Any], gates: np.ndarray) -> np.ndarray:
+        blocks = (KernelBlock(m, k.gram(F)) for m, (k, F) in enumerate(zip(kernels, features, strict=True)))
+        return sum_kernels(blocks, gates, out=np.empty((self.n_samples,) * 2, self.dtype))
+
+    def prepare(self) -> None:
+        self.matrices()
+
+    def images(self, columns: np.ndarray) -> np.ndarray:
+        return np.stack([_times(self.gram(m), columns[m]) for m in range(self.n_kernels)])
+
+    def read(
+        self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One matrix after the other, or all of them for `pairs`."""
+        n_kernels = self.n_kernels
+        matrices = self.matrices() if pairs else None
+        found, squares = np.empty(columns.shape), np.zeros(n_kernels)
+        means, grand = np.zeros(roots.shape), np.zeros(n_kernels)
+        for m in range(n_kernels):
+            K = self.gram(m) if matrices is None else matrices[m]
+            found[m] = _times(K, columns[m])
+            one = slice(m, m + 1)
+            means[one], grand[one] = row_means(found[one], columns[one, :, -1], centered)
+            if matrices is None:
+                squares[m] = centred_square(K, means[m], grand[m], roots[m])
+        return found, squares if matrices is None else _between(matrices, means, grand, roots)
+
+    def alone(self, m: int) -> np.ndarray:
+        return self.gram(m)
+
+    part = block_of
+
+    def values(self, K: Any, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        return K[np.ix_(rows, columns)] @ coef
+
+    def eigenvalue_counts(self) -> list[int]:
+        """By the inertia of each matrix."""
+        return [_n_large_eigenvalues(self.gram(m), self.present[:, m]) for m in range(self.n_kernels)]
+
+    def diagonals(self) -> np.ndarray:
+        return np.ascontiguousarray(self.matrices().diagonal(axis1=1, axis2=2).T, dtype=float)
+
+
+class MatrixSums(ExactSums):
+    """Sums of the Gram matrices of a stack; few changed weights are an update of the last sum."""
+
+    def __init__(self, stack: Matrices):
+        self.matrices = stack.matrices()
+        self.n_kernels, self.n_samples = self.matrices.shape[:2]
+        self.factor: np.ndarray | None = None
+        self._K = np.empty(self.matrices.shape[1:], self.matrices.dtype)
+        self._weights: np.ndarray | None = None
+        self._updates = 0
+
+    def scale(self, scaling: np.ndarray) -> None:
+        self.factor = None if (scaling == 1.0).all() else scaling
+
+    def at(self, eta: np.ndarray) -> np.ndarray:
+        """The combined kernel, updated or summed afresh; overwritten by the next call."""
+        moved = None if self._weights is None else eta - self._weights
+        few = moved is not None and np.count_nonzero(moved) <= min(2, int(np.count_nonzero(eta)) - 1)
+        if moved is not None and few and self.factor is None and self._updates < MOST_UPDATES:
+            if moved.any():
+                sum_kernels(self.matrices, moved, out=self._K, add=True)
+                self._updates += 1
+        else:
+            sum_kernels(self.matrices, eta, out=self._K)
+            self._updates = 0
+            if self.factor is not None:
+                self._K *= self.factor[:, None]
+                self._K *= self.factor
+        self._weights = None if self.factor is not None else eta.copy()
+        return self._K
+
+    def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Images:
+        coef = self._coef(outputs)
+        if self.factor is None:
+            return images(self.matrices, coef)
+        return images(self.matrices, self.factor[:, None] * coef).scaled(self.factor)
+
+
+def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:
+    """The weighted sum of tiles, by kernel."""
+
+    def tile(rows: slice, columns: slice) -> np.ndarray:
+        total: Any = None
+        for m, tile_of in tiles.items():
+            values = tile_of(rows, columns)
+            if eta[m] != 1.0:
+                values *= eta[m]
+            total = values if total is None else np.add(total, values, out=total)
+        return total
+
+    return tile
+
+
+def _times(K: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """K times a few columns in double precision, without a copy of K."""
+    if K.dtype == np.float64:
+        return K @ columns
+    n_rows = max(1, _BLOCK_VALUES // len(K))
+    starts = range(0, len(K), n_rows)
+    return np.vstack([K[first : first + n_rows].astype(np.float64) @ columns for first in starts])
+
+
+def _between(matrices: np.ndarray, means: np.ndarray, grand: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """<K_m, K_h> for all pairs, a few centred rows at a time."""
+    n_kernels, n_samples = means.shape
+    n_rows = max(1, _BLOCK_VALUES // (n_kernels * n_samples))
+    between = np.zeros((n_kernels, n_kernels))
+    for first in range(0, n_samples, n_rows):
+        rows = slice(first, first + n_rows)
+        block = matrices[:, rows].astype(np.float64)
+        if means.any():
+            block += (grand[:, None] - means[:, rows])[:, :, None]
+            block -= means[:, None, :]
+        if not (roots == 1.0).all():
+            block *= roots[:, rows, None]
+            block *= roots[:, None, :]
+        flat = block.reshape(n_kernels, -1)
+        between += flat @ flat.T
+    return between
+
+
+def _n_large_eigenvalues(K: np.ndarray, present: np.ndarray) -> int:
+    """Eigenvalues above half of their mean among the samples that have the view; at least 1; overwrites K."""
+    if not present.all():
+        K = K[np.ix_(present, present)]
+    threshold = np.trace(K) / (2 * max(1, len(K)))  # Bach et al. (2005): 1 / (2 n) at unit trace
+    K.flat[:: len(K) + 1] -= threshold
+    return max(1, _n_positive_eigenvalues(K))
+
+
+def _n_positive_eigenvalues(A: np.ndarray) -> int:
+    """By Sylvester's law of inertia, from the signs of D in A = L D L' (Bunch and Kaufman 1977); overwrites A."""
+    factorize, workspace = get_lapack_funcs(("sytrf", "sytrf_lwork"), (A,))
+    n_work, _ = workspace(len(A), lower=1)
+    # The transpose of a symmetric matrix in row order is the matrix in LAPACK's column order: no copy is made.
+    D, pivots, _ = factorize(A.T, lwork=int(n_work), lower=1, overwrite_a=1)
+    single = pivots > 0
+    # A 2 x 2 block of D has one positive and one negative eigenvalue, and stands in two entries of `pivots`.
+    return int((np.diagonal(D)[single] > 0).sum() + np.count_nonzero(~single) // 2)

@@ -10,8 +10,8 @@ from kernelweave.arrays import HOST
 from kernelweave.combiners import BestSingle, Localized, Mean, PerOutput
 from kernelweave.estimators import base
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
-from kernelweave.kernels.parts import prediction
-from kernelweave.kernels.parts.prediction import cross_values, parts_at
+from kernelweave.kernels.tiles import stack as tile_stack
+from kernelweave.kernels.tiles.stack import cross_values, tiles_at
 from kernelweave.views import as_views
 from places import STRICT, in_every_place
 
@@ -26,7 +26,7 @@ KERNELS = [Gaussian([0, 1]), Laplacian([2, 3]), Linear([4, 5]), Polynomial([2, 3
 @pytest.mark.parametrize("numbers", [1, 200, 2**26])
 def test_values_are_those_of_the_dense_stack(place_of, numbers, dtype, monkeypatch):
     place = place_of()
-    monkeypatch.setattr(prediction, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(tile_stack, "BLOCK_NUMBERS", numbers)
     stack = KernelStack(KERNELS).fit(X)
     stack.matrices()
     views, coef = as_views(NEW), rng.normal(size=(30, 2))
@@ -89,10 +89,10 @@ def test_models_predict_in_a_place_without_a_matrix(place_of, combiner, monkeypa
 def test_parts_are_made_anew_for_another_place_or_kernel():
     stack = KernelStack([Gaussian([0, 1]), Precomputed(X[:, 2:] @ X[:, 2:].T, view=[2])])
     stack.fit(np.column_stack([X[:, 2:4], np.arange(30)]))
-    parts = parts_at(stack, STRICT)
-    assert parts_at(stack, STRICT) is parts and parts.place is STRICT
-    assert parts_at(stack, HOST).place is HOST
-    parts = parts_at(stack, STRICT)
+    parts = tiles_at(stack, STRICT)
+    assert tiles_at(stack, STRICT) is parts and parts.place is STRICT
+    assert tiles_at(stack, HOST).place is HOST
+    parts = tiles_at(stack, STRICT)
     stack.replace(1, stack.kernels[1])
-    assert parts_at(stack, STRICT) is not parts
+    assert tiles_at(stack, STRICT) is not parts
     assert stack.storage == "dense" and stack.place is HOST

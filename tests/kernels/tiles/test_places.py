@@ -13,7 +13,7 @@ from kernelweave.kernels import (
     Polynomial,
     Precomputed,
 )
-from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.kernels.tiles.sums import TiledSum
 from kernelweave.views import as_views
 from places import in_every_place
 
@@ -81,7 +81,7 @@ def test_a_sum_in_parts_is_the_sum_of_the_matrices(place_of):
     wanted = np.einsum("m,im,mij,jm->ij", weights, left, K, left)
     parts = lazy(place).in_parts()
     for keeps in (False, True):
-        kernel = SumInParts(parts, left, weights, keeps_images=keeps)
+        kernel = TiledSum(parts, left, weights, keeps_images=keeps)
         rows, targets = np.array([5, 30, 2]), np.array([1, 5])
         assert np.allclose(kernel.block(rows), wanted[np.ix_(rows, rows)], atol=1e-9)
         assert np.allclose(kernel.diagonal, np.diag(wanted), atol=1e-9)

@@ -7,8 +7,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
-from kernelweave.kernels.parts.host.values import HEIGHT, WIDTH
-from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.kernels.tiles.functions import HEIGHT, WIDTH
+from kernelweave.kernels.tiles.sums import TiledSum
 
 rng = np.random.default_rng(0)
 N = WIDTH + HEIGHT + 57
@@ -56,7 +56,7 @@ def test_images_of_several_tiles(matrices, dtype, n_outputs):
 def test_blocks_of_sums(matrices, dtype):
     left, weights = rng.random((N, len(KERNELS))), rng.random(len(KERNELS))
     weights[2] = 0.0
-    kernel = SumInParts(parts_of(dtype), left, weights)
+    kernel = TiledSum(parts_of(dtype), left, weights)
     wanted = np.einsum("m,im,mij,jm->ij", weights, left, matrices, left)
     rows = rng.permutation(N)[: 2 * HEIGHT + 9]
     block = kernel.block(rows)

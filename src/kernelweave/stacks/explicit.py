@@ -44,13 +44,20 @@ from ..kernels import Kernel, KernelStack, Normalizer
 from ..machines import DualTerms, Machine, Solution
 from ..validation import is_count
 from ..views import Views
-from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
+from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, without_views
+from .dense import CONSTANT, no_fold
 from .descent import DescentRun, JointDescent, JointProblem, Loop, Start, Watch, beginning
-from .exact import CONSTANT, no_fold
-from .gate_totals import Coding, GateTotals, average_and_spread, count_open, totals_of
 from .held_out import BlockPart, Folds, Scores, block_parts, block_split, held_out_scores, one_kernel_by_folds
-from .missing import without_views
-from .projections import Term, drawn_terms, projection_problem
+from .localized import (
+    Coding,
+    GateTotals,
+    Term,
+    average_and_spread,
+    count_open,
+    drawn_terms,
+    projection_problem,
+    totals_of,
+)
 
 SMALL = 1e-12  # of the largest weight: the pass without weights is taken where one is smaller
 BEND_GAP, BEND_STEPS = 0.01, 50  # how exactly second derivatives are computed
@@ -61,20 +68,10 @@ class WeightAmplitudes:
     """a_m(x) = (eta_m)^(1/2), times the factor of samples that lack views, see `weighted.WeightedSum`.
 
     The factor of a sample is (sum_m rho_m / sum_{m present} rho_m)^(1/2), and 1 where the sum of those present is 0;
-    rho, the reference, are the weights themselves, except while weights are learned.
+    rho, the reference, are the weights themselves, except while weights are learned. Zeros mean that all factors are 1.
 
-    Parameters
-    ----------
-    eta : ndarray of shape (n_kernels,)
-        At least 0.
-    reference : ndarray of shape (n_kernels,), optional
-        rho; `eta` by default. Zeros mean that all factors are 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.stacks.features import WeightAmplitudes
-    >>> WeightAmplitudes(np.array([4.0, 5.0])).of(np.array([[True, True], [True, False]]))
+    >>> amplitudes = WeightAmplitudes(np.array([4.0, 5.0]))
+    >>> amplitudes.of(np.array([[True, True], [True, False]]))
     array([[2.        , 2.23606798],
            [3.        , 0.        ]])
     """
@@ -105,7 +102,6 @@ class WeightAmplitudes:
     def pullback(
         self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """There are no parameters."""
         return np.empty(0)
 
 
@@ -116,19 +112,11 @@ class FeatureForms:
         self.vectors, self.squares = vectors, squares
 
     def forms(self) -> np.ndarray:
-        """q_m."""
         return self.squares.sum(axis=1)
 
 
 class FeatureSums(WeightedSums):
-    """Sums of kernels with explicit features.
-
-    Parameters
-    ----------
-    stack : Features
-    scaling : ndarray of shape (n_kernels,)
-        The reference of `WeightAmplitudes`.
-    """
+    """Sums of kernels with explicit features; the scaling is the reference of `WeightAmplitudes`."""
 
     def __init__(self, stack: Features, scaling: np.ndarray):
         self.stack, self.n_kernels = stack, stack.n_kernels
@@ -137,11 +125,9 @@ class FeatureSums(WeightedSums):
         self._bent: np.ndarray | None = None
 
     def scale(self, scaling: np.ndarray) -> None:
-        """Factors are computed in each block from these weights."""
         self._reference = scaling
 
     def at(self, eta: np.ndarray) -> ExplicitKernel:
-        """Features with the amplitudes of these weights."""
         self._eta = eta.copy()
         return self.stack.sum(self._eta, self._reference)
 
@@ -164,7 +150,6 @@ class FeatureSums(WeightedSums):
         return FeatureForms(vectors, self.stack.norms(vectors))
 
     def by_output(self, machine: Machine, solution: Solution) -> np.ndarray:
-        """q_m of each output."""
         return self.found(machine, solution).squares
 
     def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
@@ -204,7 +189,6 @@ def _seen(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: 
 
 
 def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> float:
-    """sum_i d_i g_im^2 over all kernels and outputs."""
     d, g = _seen(block, free, weights, intercept)
     return float((d[:, None, :] * g**2).sum())
 
@@ -259,7 +243,6 @@ class Features(TrainingStack):
 
     @property
     def n_samples(self) -> int:
-        """Of all blocks."""
         return self._n_samples
 
     def over(self, engine: Engine) -> Features:
@@ -267,7 +250,6 @@ class Features(TrainingStack):
         return Features(self.reservoir, self.maps, engine, self.n_samples)
 
     def for_machine(self, machine: Machine, y: Any) -> Features:
-        """The blocks have the targets already."""
         return self
 
     @property
@@ -277,7 +259,6 @@ class Features(TrainingStack):
 
     @property
     def n_features(self) -> int:
-        """Of all kernels."""
         return int(self.offsets[-1])
 
     def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
@@ -309,7 +290,6 @@ class Features(TrainingStack):
         return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
 
     def sums(self, scaling: np.ndarray | None = None) -> FeatureSums:
-        """Sums from passes over the blocks."""
         return FeatureSums(self, self.unscaled() if scaling is None else scaling)
 
     def n_support(self, solution: Solution) -> None:
@@ -322,7 +302,6 @@ class Features(TrainingStack):
     # Gates
 
     def sample(self) -> KernelStack:
-        """The samples on which gating inputs are fitted: the reservoir."""
         return self.reservoir
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Features:
@@ -339,27 +318,22 @@ class Features(TrainingStack):
         """Gates are computed in the blocks."""
 
     def gated(self, function: Any, gates: Any, at: Any, out: Any = None) -> ExplicitKernel:
-        """Features with gates as amplitudes."""
         return ExplicitKernel(self.engine, function, self.n_features)
 
     def open_counts(self, function: Any) -> np.ndarray:
-        """For how many samples each gate is open."""
         return self.engine.sum(count_open, function)
 
     def gate_spread(self, function: Any) -> tuple[np.ndarray, float] | None:
-        """Mean squared gates of the samples that have all views, and half the mean distance from them, if any."""
         return average_and_spread(self.engine, function)
 
     def gate_totals(self, function: Any, solution: Solution, machine: Machine) -> GateTotals:
-        """Sums of the gates of all samples, and of support vectors, by class."""
-        return self.engine.sum(totals_of, function, solution.coef, solution.intercept, max(machine.n_classes, 1))
+        given = function, solution.coef, solution.intercept, max(machine.n_classes, 1)
+        return GateTotals(*self.engine.sum(totals_of, *given))
 
     def parts(self, machine: Machine, rng: np.random.RandomState) -> list[BlockPart]:
-        """Parts of the samples to choose a parameter with."""
         return [self._with_codes(part) for part in block_parts(self, machine, rng)]
 
     def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> BlockPart:
-        """A part of the samples to stop early with."""
         return self._with_codes(block_split(self, machine, fraction, rng))
 
     def _with_codes(self, part: BlockPart) -> BlockPart:
@@ -387,7 +361,6 @@ class Features(TrainingStack):
 
     @property
     def sample_targets(self) -> np.ndarray | None:
-        """Those of the reservoir."""
         return self.reservoir.y
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> list[Term]:
@@ -406,16 +379,13 @@ class Features(TrainingStack):
     # Targets
 
     def class_counts(self, machine: Machine) -> np.ndarray:
-        """Summed over blocks."""
-        return self.engine.sum(_class_counts, machine.n_classes)
+        return self.engine.sum(_class_counts, machine.n_classes, False)
 
     def present_counts(self) -> np.ndarray:
-        """Summed over blocks."""
         return self.engine.sum(_present_counts)
 
     @property
     def has_targets(self) -> bool:
-        """Whether the sample of the targets has some."""
         return self.reservoir.y is not None
 
     def inner_products(self, columns: Columns, *, mean: bool, centered: bool, pairs: bool) -> Similarity:
@@ -450,7 +420,7 @@ class Features(TrainingStack):
     def class_moments(self, n_classes: int) -> ClassMoments:
         """One pass gives the centres, and one the spreads of the values around them."""
         k, P = n_classes, self.n_kernels
-        totals = self.engine.sum(_class_weights, k)
+        totals = self.engine.sum(_class_counts, k, True)
         means = pulled_by(self.engine, self.n_features, _members, k) / totals
         parts = [means[a:b] for a, b in pairwise(self.offsets)]
         inner = np.stack([part.T @ part for part in parts])
@@ -458,7 +428,6 @@ class Features(TrainingStack):
         return ClassMoments(inner, spread.reshape(k, P, k, P, k))
 
     def forms_of(self, columns: Columns) -> np.ndarray:
-        """The squared norms of F_m'z."""
         return self.norms(pulled_by(self.engine, self.n_features, OfBlock(columns)))
 
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
@@ -517,7 +486,6 @@ class Features(TrainingStack):
     # New samples, and what is kept
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
-        """Which samples have which view, see `KernelStack.presence`."""
         return self.reservoir.presence(views, active)
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
@@ -535,7 +503,6 @@ class Features(TrainingStack):
     def values_in(
         self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
     ) -> np.ndarray:
-        """Values of new samples in a place such as a CUDA device."""
         return values_on_device(self, place, views, left, present, coef)
 
     def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
@@ -580,23 +547,16 @@ class Features(TrainingStack):
 
 
 class NoFeatures(FeatureMap):
-    """In the place of the features of a kernel that prediction does not evaluate: all are 0.
-
-    Parameters
-    ----------
-    n_features : int
-    """
+    """In the place of the features of a kernel that prediction does not evaluate: all are 0."""
 
     def __init__(self, n_features: int):
         self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
 
     @property
     def n_raw(self) -> int:
-        """None."""
         return 0
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """Nothing."""
         return np.empty((views.n_samples, 0))
 
 
@@ -609,7 +569,6 @@ class OfBlock:
     weighted: bool = False
 
     def __call__(self, block: Block) -> np.ndarray:
-        """The columns of one block."""
         z = self.columns(np.asarray(block.y), block.weight) - self.mean
         return block.weight[:, None] * z if self.weighted else z
 
@@ -627,7 +586,6 @@ class Lacking:
 
 
 def lacking(block: Block, used: np.ndarray) -> Lacking:
-    """Those of a block."""
     if block.present is None:
         return Lacking(0, None)
     present = np.asarray(block.present)
@@ -635,12 +593,8 @@ def lacking(block: Block, used: np.ndarray) -> Lacking:
     return Lacking(int((~present).any(axis=1).sum()), int(block.first + without[0]) if len(without) else None)
 
 
-def _class_counts(block: Block, n_classes: int) -> np.ndarray:
-    return np.bincount(np.asarray(block.y), minlength=n_classes)
-
-
-def _class_weights(block: Block, n_classes: int) -> np.ndarray:
-    return np.bincount(np.asarray(block.y), block.weight, minlength=n_classes)
+def _class_counts(block: Block, n_classes: int, weighted: bool) -> np.ndarray:
+    return np.bincount(np.asarray(block.y), block.weight if weighted else None, minlength=n_classes)
 
 
 def _members(block: Block, n_classes: int) -> np.ndarray:
@@ -654,7 +608,6 @@ def _present_counts(block: Block) -> np.ndarray:
 
 
 def _present_targets(block: Block, columns: OfBlock) -> np.ndarray:
-    """sum_i w_i p_im z_i of each kernel, of shape (n_kernels, n_columns)."""
     z = columns(block)
     if block.present is None:
         return np.repeat(z.sum(axis=0)[None], len(block.features.offsets) - 1, axis=0)

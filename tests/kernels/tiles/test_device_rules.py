@@ -44,9 +44,9 @@ def test_what_does_not_fit_is_refused_before_it_is_made(kernel, dtype, monkeypat
 
 
 def test_a_million_samples_of_six_kernels_need_two_gigabytes(monkeypatch):
-    from kernelweave.kernels.parts.device import rules as device_rules
+    from kernelweave.kernels.tiles.device import _device_size
 
-    size, width = device_rules._kept(Gaussian(slice(0, 4)).fit(X[:, 1:]), None, 10**6, np.dtype("float32"))
+    size, width = _device_size(Gaussian(slice(0, 4)).fit(X[:, 1:]), None, 10**6, np.dtype("float32"))
     assert width == 16 and size == 10**6 * (4 * 20 + 16)
     free = 6 * size
     monkeypatch.setattr(Place, "free_memory", lambda place: free)

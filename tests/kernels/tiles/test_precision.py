@@ -5,7 +5,7 @@ import pytest
 
 from cases import each
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial
-from kernelweave.kernels.parts.precision import LARGEST
+from kernelweave.kernels.tiles.functions import LARGEST
 from kernelweave.views import as_views
 
 rng = np.random.default_rng(0)

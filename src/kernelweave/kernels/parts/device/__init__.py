@@ -1,1 +1,0 @@
-"""Kernels in parts on a CUDA device: fused programs, prepared features, and what fits into its memory."""

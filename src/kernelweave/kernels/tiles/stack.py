@@ -1,0 +1,260 @@
+"""`TileStack`: all base kernels of a stack over the training samples, in tiles and in one place.
+
+Everything that machines and outer loops need of the kernels comes from one product,
+
+    images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]        (i among some samples, j among others)
+
+computed for all kernels in one pass, without a matrix of the size of both sets. `source_of` makes the source of a
+kernel of a fitted stack, and `cross_values` predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...arrays import Place
+from ...views import Views
+from ..normalization import Normalizer, finite, warn_if_lost
+from ..precomputed import check_symmetric
+from . import host
+from .device import DeviceImages
+from .functions import drowns
+from .sources import NoSource, Source, raw_source
+
+if TYPE_CHECKING:
+    from ..stack import KernelStack
+
+
+class TileStack:
+    """The base kernels in tiles, a source for each, all over the same samples and in the same place.
+
+    Memory: the features of the samples and a tile of kernel values; sums of these kernels may take `cache_bytes` for
+    rows that they keep.
+    """
+
+    def __init__(self, sources: Sequence[Source], place: Place, *, cache_bytes: float = 0.0):
+        self.sources, self.place, self.cache_bytes = list(sources), place, cache_bytes
+
+    @cached_property
+    def device(self) -> DeviceImages:
+        """Products in another place than the host."""
+        return DeviceImages(self.sources, self.place)
+
+    @property
+    def n_kernels(self) -> int:
+        return len(self.sources)
+
+    @property
+    def n_samples(self) -> int:
+        return self.sources[0].n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Numbers that the feature vectors of a sample take in all kernels together; 1 for a kernel without them."""
+        return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
+
+    def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
+        """Values of kernel m between some rows and some columns (None: all), an array of the place."""
+        return self.sources[m].block(rows, columns)
+
+    def images(
+        self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
+    ) -> Any:
+        """k_m between some rows and columns, times V[:, m], for each kernel.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int or None
+            Positions of samples; None means all.
+        V : array of the place, of shape (n_columns, n_kernels, n_outputs), float64
+        kernels : sequence of int, optional
+            The kernels that are computed; the images of the others are 0. All by default.
+
+        Returns
+        -------
+        array of the place, of shape (n_rows, n_kernels, n_outputs), float64
+        """
+        chosen = range(self.n_kernels) if kernels is None else kernels
+        if self.place.is_host:
+            return host.images(self.sources, rows, columns, V, chosen)
+        return self.device.images(rows, columns, V, chosen)
+
+    def sum_block(
+        self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
+    ) -> np.ndarray:
+        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric, in float64.
+
+        `left`, of shape (n_rows, n_kernels), is what these samples are multiplied by in each kernel.
+        """
+        chosen = range(self.n_kernels) if kernels is None else kernels
+        if self.place.is_host:
+            return host.block(self.sources, rows, left, weights, chosen)
+        return self.device.block(rows, left, weights, chosen)
+
+    def diagonals(self) -> np.ndarray:
+        """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
+        return np.column_stack([source.rows.diagonal for source in self.sources])
+
+    def only(self, m: int) -> TileStack:
+        return TileStack([self.sources[m]], self.place, cache_bytes=self.cache_bytes)
+
+    def subset(self, index: np.ndarray) -> TileStack:
+        """The same kernels, with the same constants, among some of the samples."""
+        chosen = [source.subset(index) for source in self.sources]
+        return TileStack(chosen, self.place, cache_bytes=self.cache_bytes)
+
+    def against(self, views: Views) -> TileStack:
+        """The same kernels between new samples (rows) and these (columns)."""
+        new = [source.against(views) for source in self.sources]
+        return TileStack(new, self.place, cache_bytes=self.cache_bytes)
+
+
+# Sources of a fitted stack
+
+#: A kernel that is not known to be positive semidefinite is checked on so many samples: a principal submatrix of a
+#: positive semidefinite matrix is one, too.
+CHECKED_SAMPLES = 1000
+
+
+def source_of(stack: KernelStack, m: int) -> Source:
+    """The source of kernel m of a fitted stack, over its training samples (those that `restrict` or `subset` kept).
+
+    The constants of normalisation and the check of definiteness, where they are not there yet, are learned from all
+    training samples, and are the stack's own from then on.
+    """
+    normalizer, present = stack.normalizers[m], stack.present[:, m]
+    if not stack.active[m]:
+        return NoSource(stack.n_samples, stack.place)
+    raw = _raw(stack, m, stack.dtype.name)
+    finite(lambda: raw.rows.diagonal, stack.names[m])  # all other values are smaller
+    learn_repair(stack, m)
+    is_new = not normalizer.is_learned  # so that the stack is over all its samples
+    if is_new:
+        _learn(normalizer, raw, present, stack.weight)
+    source = raw.normalized(normalizer)
+    if (
+        normalizer.needs_all_samples
+        and stack.dtype.name == "float32"
+        and drowns(raw.rows.diagonal, source.rows.diagonal)
+    ):
+        raw = _raw(stack, m, "float64")
+        if stack.n_samples == stack.reference.n_samples:
+            _learn(normalizer, raw, present, stack.weight)
+        source = raw.normalized(normalizer)
+    if is_new and normalizer.needs_all_samples:
+        warn_if_lost(raw.rows.diagonal[present], source.rows.diagonal[present], stack.names[m])
+    if np.array_equal(stack.rows, np.arange(stack.reference.n_samples)):
+        return source
+    return source.subset(stack.rows)
+
+
+def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return raw_source(stack.measured(m), stack.reference, stack.place, dtype)
+
+
+def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
+    """Learn the constants of normalisation; those of "center" in one pass over all values."""
+    place = raw.place
+
+    def times(shares: np.ndarray) -> np.ndarray:  # 0 for absent samples
+        V = place.asarray(shares)[:, None, None]
+        return np.asarray(place.numpy(TileStack([raw], place).images(None, None, V))[:, 0, 0])
+
+    if normalizer.needs_all_samples:
+        normalizer.learn_means(times, present, weight)
+    else:
+        normalizer.learn(raw.rows.diagonal, present, weight)
+
+
+def learn_repair(stack: KernelStack, m: int) -> None:
+    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples.
+
+    In double precision: parts of a sum in float32 would be symmetric but for their rounding.
+    """
+    repair, present = stack.repairs[m], np.flatnonzero(stack.kernels[m].present(stack.reference))
+    if repair.trusted or (repair.is_learned and repair.smallest_ is None):
+        return
+    repair.check_parts(stack.reference.n_samples)
+    if repair.is_learned or not len(present):
+        return
+    chosen = present
+    if len(present) > CHECKED_SAMPLES:
+        chosen = np.sort(np.random.RandomState(0).choice(present, CHECKED_SAMPLES, replace=False))
+    raw = raw_source(stack.kernels[m], stack.reference.rows(chosen), stack.place, "float64")
+    K = np.asarray(raw.place.numpy(raw.block(None, None)))
+    check_symmetric(K, f"the values of the kernel {stack.names[m]!r}")
+    repair.gram(K.astype(np.float64), np.ones(len(chosen), dtype=bool), np.ones(len(chosen)))
+
+
+# Prediction
+
+#: Numbers of new samples (features and images) that are in the place at once.
+BLOCK_NUMBERS = 2**25
+#: Blocks whose values are waited for at once.
+PENDING = 8
+
+# The tiles of each stack at the last place, and for which kernels; they are no part of the stack's state, so that a
+# copy of it, or a saved model, is without them.
+_PLACED: WeakKeyDictionary[Any, tuple[Place, list[Any], TileStack]] = WeakKeyDictionary()
+
+
+def tiles_at(stack: KernelStack, place: Place) -> TileStack:
+    """The kernels of a stack over the samples that prediction keeps, in tiles in a place; the last ones are kept."""
+    known = _PLACED.get(stack)
+    if known is None or known[0] != place or any(a is not b for a, b in zip(known[1], stack.kernels, strict=True)):
+        known = _PLACED[stack] = place, list(stack.kernels), stack.at(place).in_parts()
+    return known[2]
+
+
+def cross_values(
+    tiles: TileStack,
+    views: Views,
+    left_new: np.ndarray,
+    left_train: np.ndarray,
+    weights: np.ndarray,
+    coef: np.ndarray,
+) -> np.ndarray:
+    """sum_m weights[m] left_new[i, m] sum_j k_m(x_i, z_j) left_train[j, m] coef[j, r] for new samples x_i.
+
+    No matrix of new samples x support vectors is made.
+
+    Parameters
+    ----------
+    tiles : TileStack
+        Over the training samples z_j (support vectors).
+    views : Views
+        The new samples.
+    left_new, left_train : ndarray of shape (n_new, n_kernels) and (n_train, n_kernels)
+        What samples are multiplied by in each kernel: gates, or a factor of the sample. With one column, in all.
+    weights : ndarray of shape (n_kernels,)
+        Kernels of weight 0 are not computed, and their views are not read.
+    coef : ndarray of shape (n_train, n_outputs)
+    """
+    used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
+    values = np.zeros((views.n_samples, coef.shape[1]))
+    if not len(used) or not len(coef) or not views.n_samples:
+        return values
+    place, chosen = tiles.place, TileStack([tiles.sources[m] for m in used.tolist()], tiles.place)
+    new, train = (left if left.shape[1] == 1 else left[:, used] for left in (left_new, left_train))
+    V = place.asarray((weights[used] * train)[:, :, None] * coef[:, None, :], "float64")
+    width = chosen.n_features + len(used) * (2 + coef.shape[1])
+    free = place.free_memory()
+    n_rows = max(1, (BLOCK_NUMBERS if free is None else min(BLOCK_NUMBERS, free // 64)) // width)
+    pending: list[tuple[slice, Any]] = []  # the host prepares the next block while a device is at work
+    for first in range(0, views.n_samples, n_rows):
+        block = slice(first, min(first + n_rows, views.n_samples))
+        part = views if n_rows >= views.n_samples else views.rows(block)
+        images = chosen.against(part).images(None, None, V)
+        gates = place.asarray(new[block], "float64")
+        pending.append((block, place.xp.sum(images * gates[:, :, None], axis=1)))
+        if len(pending) == PENDING or block.stop == views.n_samples:
+            for done, found in pending:
+                values[done] = place.numpy(found)
+            pending.clear()
+    return values

@@ -1,0 +1,464 @@
+"""Sums and other functions of kernels in tiles, on which machines are solved; see `solvers.qp.in_parts.KernelInParts`.
+
+    K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m]          `TiledSum`
+    K[i, j] = l_i f(k_1(x_i, x_j), ..., k_P(x_i, x_j)) l_j     `TiledFunction`
+
+Global weights of a sum are w with l = 1 (or what samples that lack views are scaled by); gates are l with w = 1.
+Products and polynomials of kernels are functions.
+
+The image of coefficients c is K c or, where a sum keeps its images, every  k_m (l_m c)  by itself: such an image stays
+true when the weights w change, and gives the forms  c' K_m c  for nothing.
+
+On the host a `RowCache` keeps rows to use them again: half of a working set stays from one round to the next, and
+machines that are solved one after the other on the same kernel choose many of the same samples. A row that is kept is
+read (4 bytes for each value in float32), where one that is not is computed from all base kernels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from ...solvers.tiles import add_rows
+from ..resources import Scratch, in_threads
+from .host import SumRows, pays, precision_of
+from .sources import TILE_VALUES
+from .stack import TileStack
+
+FEWEST = 1024  # rows that must fit: as many as a working set has
+SUMMED = 2048  # columns whose sums stay in the first cache of a core
+SHARE = 0.5  # of all columns: a row is computed whole where at least so many are wanted
+
+#: ``fill(rows, slots, positions)`` writes the rows of K of some samples to these positions of the slots.
+Fill = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+
+
+class RowCache:
+    """Rows of a symmetric matrix of n samples, as many as fit into the memory given.
+
+    A row takes the place of the one that was used longest ago, so that what is kept depends on the calls alone.
+    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``.
+
+    Attributes
+    ----------
+    slots : ndarray of shape (n_rows, n_samples)
+    position : ndarray of shape (n_samples,)
+        The slot of the row of each sample; -1 where it is not kept.
+    hits, misses : int
+        How many rows were there when they were asked for, and how many were not.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    >>> def fill(rows, slots, positions):
+    ...     slots[positions] = K[rows]
+    >>> cache = RowCache(3, 2, np.float64, fill)
+    >>> cache.times(np.array([0, 2]), np.array([1.0, -1.0]))
+    array([ 2.,  0., -2.])
+    >>> cache.position
+    array([ 0, -1,  1])
+    """
+
+    def __init__(self, n_samples: int, n_rows: int, dtype: np.dtype | type, fill: Fill):
+        self.slots = np.empty((n_rows, n_samples), dtype=dtype)  # takes memory only as rows are written
+        self.position = np.full(n_samples, -1)
+        self.sample = np.full(n_rows, -1)
+        self.used = np.zeros(n_rows, dtype=np.int64)  # when a slot was used last; 0 for free ones
+        self.fill, self.time, self.hits, self.misses = fill, 0, 0, 0
+        self.lock = Lock()
+
+    def serves(self, n_rows: int, n_columns: int) -> bool:
+        """Whether a product of so many rows at so many columns is taken of whole rows that are kept."""
+        return n_rows <= len(self.slots) and n_columns >= SHARE * len(self.position)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Compute those of some rows that are not kept, in place of the rows used longest ago; at most all slots."""
+        known = self.position[rows] >= 0
+        missing = rows[~known]
+        self.hits, self.misses = self.hits + len(rows) - len(missing), self.misses + len(missing)
+        self.time += 1
+        self.used[self.position[rows[known]]] = self.time
+        if not len(missing):
+            return
+        free = np.argsort(self.used, kind="stable")[: len(missing)]
+        before = self.sample[free]
+        self.position[before[before >= 0]] = -1
+        self.sample[free], self.used[free] = -1, 0  # until they are written, should that be interrupted
+        self.fill(missing, self.slots, free)
+        self.sample[free], self.used[free] = missing, self.time
+        self.position[missing] = free
+
+    def times(self, rows: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """K[:, rows] change, of shape (n_samples,), summed in float64; rows that are not kept are computed."""
+        found = np.zeros(len(self.position))
+        change = np.ascontiguousarray(change, dtype=np.float64)
+        with self.lock:
+            self.keep(rows)
+            positions = self.position[rows]
+
+            def work(task: int, scratch: Scratch) -> None:
+                first = task * SUMMED
+                add_rows(self.slots, positions, change, found[first : first + SUMMED], first)
+
+            in_threads(work, -(-len(found) // SUMMED))
+        return found
+
+
+def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) -> int:
+    """How many rows are kept in so many bytes; 0 where a working set does not fit, and none is kept.
+
+    >>> [rows_that_fit(2.56e8, n, "float32") for n in (5000, 20_000, 50_000, 200_000)]
+    [5000, 3200, 1280, 0]
+    """
+    if n_samples == 0:
+        return 0
+    size = np.dtype(dtype).itemsize * n_samples
+    fitting = n_samples if cache_bytes >= size * n_samples else int(cache_bytes // size)
+    return fitting if fitting >= min(FEWEST, n_samples) else 0
+
+
+@dataclass
+class Image:
+    """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
+
+    A kernel must share `of` for the image to be its own.
+    """
+
+    values: Any
+    of: object
+
+
+class TiledMatrix(ABC):
+    """A function K of the base kernels, with images K c, which share its token, and the rows that it keeps."""
+
+    def __init__(self, tiles: TileStack):
+        self.tiles, self.place = tiles, tiles.place
+        self.token: object = object()
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of samples."""
+
+    @abstractmethod
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """K among some samples, a NumPy array of float64, exactly symmetric."""
+
+    @abstractmethod
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some samples and all of them, a NumPy array."""
+
+    @abstractmethod
+    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`product` with coefficients of shape (n_columns, n_outputs)."""
+
+    @abstractmethod
+    def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
+        """By how much an image changes at some samples."""
+
+    @abstractmethod
+    def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
+        """The type of rows, and what makes the function that fills them; None where keeping none is better."""
+
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K between some samples and others times coefficients, computed afresh.
+
+        Coefficients, and what is returned, are vectors, or have a column for each output.
+        """
+        found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
+        return found[:, 0] if coef.ndim == 1 else found
+
+    def zero(self) -> Image:
+        return Image(self.place.zeros(self.n_samples), self.token)
+
+    def copy(self, image: Image) -> Image:
+        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
+
+    def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
+        """Bring an image up to date, in place, after the coefficients of some rows changed by so much.
+
+        `targets` are the samples at which it is brought up to date; all by default.
+        """
+        wanted = self.n_samples if targets is None else len(targets)
+        if self.cache is not None and self.cache.serves(len(rows), wanted):
+            found = self.place.take(self.cache.times(rows, change), targets)
+        else:
+            found = self._changed(targets, rows, change)
+        self.place.add(image.values, targets, found)
+
+    def value(self, image: Image, coef: Any) -> Any:
+        """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
+        return image.values
+
+    def reuses(self, image: Any) -> bool:
+        """Whether an image is one of this kernel."""
+        return isinstance(image, Image) and image.of is self.token
+
+    @cached_property
+    def cache(self) -> RowCache | None:
+        """Rows that are kept within the memory given, on the host; None where they are not kept or none would pay."""
+        made = self._rows_to_keep() if self.place.is_host and self.n_samples else None
+        if made is None:
+            return None
+        dtype, filling = made
+        n_rows = rows_that_fit(self.tiles.cache_bytes, self.n_samples, dtype)
+        return RowCache(self.n_samples, n_rows, dtype, filling()) if n_rows else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "cache"}
+
+
+class TiledSum(TiledMatrix):
+    """A weighted or gated sum of base kernels.
+
+    Parameters
+    ----------
+    tiles : TileStack
+    left : ndarray of shape (n_samples, n_kernels)
+        What samples are multiplied by in each kernel: gates, or a factor of the sample.
+    weights : ndarray of shape (n_kernels,), optional
+        1 by default.
+    keeps_images : bool
+        Whether images are kept for each kernel, so that they stay true under `with_weights`.
+    """
+
+    def __init__(
+        self,
+        tiles: TileStack,
+        left: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        keeps_images: bool = False,
+    ):
+        super().__init__(tiles)
+        self.weights = np.ones(tiles.n_kernels) if weights is None else weights
+        self.left, self.keeps_images = left, keeps_images
+        self.there = self.place.asarray(left, "float64")
+        self.used = self._used()
+        self._subsets: dict[bytes, TiledSum] = {}  # shared under `with_weights`, so that images of subsets stay true
+
+    def _used(self) -> list[int]:
+        return np.flatnonzero((self.left != 0.0).any(axis=0) & (self.weights != 0.0)).tolist()
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.left)
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """K[i, i], a NumPy array."""
+        return (self.left**2 * self.tiles.diagonals()) @ self.weights
+
+    def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
+        sources = [self.tiles.sources[m] for m in self.used]
+        if self.keeps_images or not pays(sources):
+            return None
+        dtype = precision_of(sources)
+        return dtype, lambda: SumRows(sources, self.left[:, self.used], self.weights[self.used], dtype).fill
+
+    def with_weights(self, weights: np.ndarray) -> TiledSum:
+        """The same with other weights; images are shared where they are kept."""
+        other = copy(self)
+        for name in ("diagonal", "weighted"):
+            other.__dict__.pop(name, None)
+        other.weights = weights
+        other.used = other._used()
+        if not self.keeps_images:
+            other.token, other._subsets = object(), {}
+        return other
+
+    def subset(self, index: np.ndarray) -> TiledSum:
+        """The same among some samples; images of the same samples are shared as under `with_weights`."""
+        found = self._subsets.get(index.tobytes()) if self.keeps_images else None
+        if found is None:
+            found = TiledSum(self.tiles.subset(index), self.left[index], keeps_images=self.keeps_images)
+            if self.keeps_images:
+                self._subsets[index.tobytes()] = found
+        return found.with_weights(self.weights)
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        total = self.tiles.sum_block(rows, self.left[rows], self.weights, self.used)
+        total[np.diag_indices_from(total)] = self.diagonal[rows]
+        return total
+
+    def zero(self) -> Image:
+        if not self.keeps_images:
+            return super().zero()
+        return Image(self.place.zeros((self.n_samples, self.tiles.n_kernels)), self.token)
+
+    def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
+        place = self.place
+        V = (place.take(self.there, rows) * place.asarray(change, "float64")[:, None])[:, :, None]
+        found = self.tiles.images(targets, rows, V, None if self.keeps_images else self.used)[:, :, 0]
+        return found if self.keeps_images else self._summed(found, targets)
+
+    def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
+        """sum_m w_m l[i, m] images[i, m]."""
+        return self.place.xp.sum(images * self.place.take(self.weighted, targets), axis=1)
+
+    @cached_property
+    def weighted(self) -> Any:
+        """w_m l[i, m], an array of the place of shape (n_samples, n_kernels)."""
+        if not self.place.is_torch:
+            return self.there * self.place.asarray(self.weights, "float64")
+        return self.place.asarray(self.left.T * self.weights[:, None], "float64").T  # as images are in memory there
+
+    def value(self, image: Image, coef: Any) -> Any:
+        return self._summed(image.values, None) if self.keeps_images else image.values
+
+    def image(self, coef: np.ndarray) -> Image:
+        """The image of coefficients of shape (n_samples,)."""
+        image, rows = self.zero(), np.flatnonzero(coef)
+        if len(rows):
+            self.add(image, rows, coef[rows])
+        return image
+
+    def images_at(self, image: Image, rows: np.ndarray) -> np.ndarray:
+        """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
+        return self.place.numpy(self.place.take(image.values, rows)) * self.left[rows]
+
+    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        V = np.zeros((len(columns), self.tiles.n_kernels, coef.shape[1]))
+        V[:, self.used] = self.left[columns][:, self.used, None] * coef[:, None, :]
+        images = self.place.numpy(self.tiles.images(rows, columns, self.place.asarray(V), self.used))
+        return np.einsum("im,imr->ir", self.left[rows] * self.weights, images)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(index), self.n_samples))
+        for m in self.used:
+            values = self.place.numpy(self.tiles.block(m, index, None))
+            found += self.weights[m] * self.left[index, m, None] * values * self.left[:, m]
+        return found
+
+
+HEIGHT, WIDTH = 64, 512  # of a tile of all kernels on the host, whose values stay in the cache of a core
+
+Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]
+
+
+def tile_shape(place: Place, n_columns: int) -> tuple[int, int]:
+    """Rows and columns of a tile: small on the host, whole rows on a device."""
+    return (HEIGHT, WIDTH) if place.is_host else (max(1, TILE_VALUES // max(1, n_columns)), max(1, n_columns))
+
+
+def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
+    """Call a function for each task: on the threads of the host, or one after the other on a device."""
+    if place.is_host:
+        in_threads(lambda task, _: work(task), n_tasks)
+    else:
+        for task in range(n_tasks):
+            work(task)
+
+
+class TiledFunction(TiledMatrix):
+    """A function of the values of base kernels.
+
+    Parameters
+    ----------
+    tiles : TileStack
+    combine : callable
+        ``combine(values, rows, columns)`` makes the values of K of those of the base kernels between these samples, one
+        array of the place after the other; the arrays are new and may be written to.
+    diagonal : ndarray of shape (n_samples,)
+        f at (k_1(x, x), ..., k_P(x, x)) of each sample.
+    kernels : sequence of int, optional
+        The kernels that `combine` is given; all by default.
+    factor : ndarray of shape (n_samples,), optional
+        l; 1 by default.
+    index : ndarray of int, optional
+        The samples among which K is, as positions in `tiles`; all by default.
+    """
+
+    def __init__(
+        self,
+        tiles: TileStack,
+        combine: Combine,
+        diagonal: np.ndarray,
+        *,
+        kernels: Sequence[int] | None = None,
+        factor: np.ndarray | None = None,
+        index: np.ndarray | None = None,
+    ):
+        super().__init__(tiles)
+        self.combine, self.unscaled = combine, diagonal
+        self.kernels = list(range(tiles.n_kernels)) if kernels is None else list(kernels)
+        self.factor = np.ones(len(diagonal)) if factor is None else factor
+        self.index = np.arange(tiles.n_samples) if index is None else index
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.index)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return (self.factor**2 * self.unscaled)[self.index]
+
+    def subset(self, index: np.ndarray) -> TiledFunction:
+        chosen: dict[str, Any] = {"kernels": self.kernels, "factor": self.factor, "index": self.index[index]}
+        return TiledFunction(self.tiles, self.combine, self.unscaled, **chosen)
+
+    def values(self, rows: np.ndarray, columns: np.ndarray) -> Any:
+        """K between some samples and others, without the factors, an array of the place."""
+        left, right = self.index[rows], self.index[columns]
+        return self.combine((self.tiles.block(m, left, right) for m in self.kernels), left, right)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        values = self.place.numpy(self.values(index, np.arange(self.n_samples)))
+        return values * self.factor[self.index[index], None] * self.factor[self.index]
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        factor = self.factor[self.index[rows]]
+        values = self.place.numpy(self.values(rows, rows)).astype(np.float64) * factor[:, None] * factor
+        values = 0.5 * (values + values.T)
+        values[np.diag_indices_from(values)] = self.diagonal[rows]
+        return values
+
+    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        return self.place.numpy(self._times(rows, columns, coef))
+
+    def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
+        return self._times(targets, rows, change[:, None])[:, 0]
+
+    def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
+        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
+        xp, place = self.place.xp, self.place
+        rows = np.arange(self.n_samples) if rows is None else rows
+        right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")
+        found = place.zeros((len(rows), right.shape[1]))
+        height, width = tile_shape(place, len(columns))
+
+        def work(task: int) -> None:
+            top = slice(task * height, min((task + 1) * height, len(rows)))
+            for first in range(0, len(columns), width):
+                across = slice(first, min(first + width, len(columns)))
+                values = xp.astype(self.values(rows[top], columns[across]), xp.float64, copy=False)
+                found[top, :] += values @ right[across, :]
+
+        in_tiles(place, work, -(-len(rows) // height))
+        return found * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
+
+    def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]]:
+        first = np.arange(1)
+        dtype = np.result_type(np.float32, self.values(first, first).dtype)
+        # the copy has no cache, so that rows are freed with the kernel and not some time later
+        return dtype, lambda: copy(self)._fill
+
+    def _fill(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
+        factor, columns = self.factor[self.index], np.arange(self.n_samples)
+        n_across = -(-self.n_samples // WIDTH)
+
+        def work(task: int) -> None:
+            height, tile = divmod(task, n_across)
+            top, across = slice(height * HEIGHT, (height + 1) * HEIGHT), slice(tile * WIDTH, (tile + 1) * WIDTH)
+            values = self.values(rows[top], columns[across])
+            slots[positions[top], across] = values * factor[rows[top], None] * factor[across]
+
+        in_tiles(self.place, work, -(-len(rows) // HEIGHT) * n_across)
