@@ -5,34 +5,26 @@ are in `tables`.
 
 An experiment is one short declaration in `tables` or `defaults`: a data set, kernels, methods, a grid of
 hyper-parameters, a protocol and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or
-the errors of any estimators on several data sets (`Comparison`), ranked where one of them is the default.
+the errors of any estimators on several data sets (`kernelweave.compare.Comparison`), ranked where one of them is the
+default.
 `run_experiment` runs each fold by fold, writes every finished cell at once, and gathers the outcome.
 """
 
-from .engine.claim import Claim
-from .engine.collection import Collection, over_datasets
-from .engine.comparison import Comparison, Contender, Problem
-from .engine.comparison_run import ComparisonOutcome
-from .engine.declaration import Experiment, Method, Paper, SurfaceSearch
-from .engine.discovery import find_default, find_experiment, list_defaults, list_experiments
-from .engine.outcome import CollectionOutcome, Outcome, Row
-from .engine.runner import run_experiment
-from .reports.error_tables import error_table
-from .reports.standings import Standing, rank_table, score_table, standings
-from .reports.writing import markdown, write_page, write_report
+from experiments.declaration import Claim, Collection, Experiment, Method, Paper, SurfaceSearch, over_datasets
+from experiments.discovery import find_default, find_experiment, list_defaults, list_experiments
+from experiments.outcome import CollectionOutcome, Outcome, Row
+from experiments.reports.comparisons import Standing, error_table, rank_table, score_table, standings
+from experiments.reports.writing import markdown, write_page, write_report
+from experiments.runner import run_experiment
 
 __all__ = [
     "Claim",
     "Collection",
     "CollectionOutcome",
-    "Comparison",
-    "ComparisonOutcome",
-    "Contender",
     "Experiment",
     "Method",
     "Outcome",
     "Paper",
-    "Problem",
     "Row",
     "Standing",
     "SurfaceSearch",

@@ -1,16 +1,15 @@
 """The multi-view benchmark: fixed splits, masks of missing views, one budget for every method, published results.
 
-``kernelweave benchmark`` runs it; `load_cells` reads what a run has finished as one table, `save_results` and
+``python -m experiments benchmark`` runs it; `load_cells` reads what a run has finished as one table, `save_results` and
 `read_results` write and read the compact file of such a table, and `write_benchmark_page` writes its page. Others enter
 a method with one file, see `entries` and docs/benchmark_enter.md.
 """
 
-from .data_sets import DATA_SETS, DataSet, choose_data_sets
-from .entries import Entry, choose_methods, list_methods, load_entry
-from .finished import load_cells
-from .page.writing import write_benchmark_page
-from .results import read_results, save_results, standings
-from .running import BenchmarkOutcome, run_benchmark
+from experiments.benchmark.data_sets import DATA_SETS, DataSet, choose_data_sets
+from experiments.benchmark.entries import Entry, choose_methods, list_methods, load_entry
+from experiments.benchmark.page.writing import write_benchmark_page
+from experiments.benchmark.results import read_results, save_results, standings
+from experiments.benchmark.run import BenchmarkOutcome, load_cells, run_benchmark
 
 __all__ = [
     "DATA_SETS",

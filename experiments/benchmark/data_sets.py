@@ -4,13 +4,17 @@
 kind     rows
 ======== ==================================================================================================
 views    every set with several views: the embedded MULTIFEAT, and those of the data home
-masked   the same with views that are missing, at random (``-random``) and by block (``-block``), see `masks`
+masked   the same with views that are missing, at random (``-random``) and by block (``-block``)
 kernels  single tables of different kinds, on which several kernels compare the same columns
 ======== ==================================================================================================
 
 Every problem is a data frame as `stack_views` makes it: the columns of a dense view are ``view__0``, ``view__1``, ...;
 a sparse view is one column of sparse rows. A view that a sample lacks is NaN in all its columns. `Problem.views` maps
 the name of a view to what a kernel takes as its view, which is the name itself.
+
+A mask is a boolean matrix, samples by views, True where the sample has the view. It depends on the numbers of samples
+and views and on a seed only, so that everybody masks a data set alike. Every sample has at least one view, and training
+and test samples lack views alike.
 """
 
 from __future__ import annotations
@@ -24,11 +28,90 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ...datasets import load_dataset
-from ...views import stack_views
-from ...views.sparse_rows import SparseRows
-from ..engine.comparison import Problem
-from .masks import mask_at_random, mask_by_block
+from kernelweave.compare import Problem
+from kernelweave.datasets import load_dataset
+from kernelweave.views import stack_views
+from kernelweave.views.sparse_rows import SparseRows
+
+SHARE = 0.3  # of views that a sample lacks, in the mean of the masks at random and about so by block
+COHORTS = 4
+
+
+def mask_at_random(n_samples: int, n_views: int, *, share: float = SHARE, seed: int = 0) -> np.ndarray:
+    """Each view of a sample is missing with probability `share`, independently of all others, but never all views.
+
+    A sample that would lack all views keeps one of them, drawn at random.
+
+    Parameters
+    ----------
+    n_samples, n_views : int
+    share : float
+        From 0 to 1.
+    seed : int
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples, n_views)
+        True where the sample has the view.
+
+    Examples
+    --------
+    >>> from experiments.benchmark.data_sets import mask_at_random
+    >>> present = mask_at_random(1000, 3)
+    >>> bool(present.any(axis=1).all()), float(present.mean().round(1))
+    (True, 0.7)
+    """
+    rng = np.random.RandomState(seed)
+    present = rng.uniform(size=(n_samples, n_views)) >= share
+    kept = rng.randint(n_views, size=n_samples)
+    nothing = ~present.any(axis=1)
+    present[nothing, kept[nothing]] = True
+    return present
+
+
+def mask_by_block(
+    n_samples: int, n_views: int, *, share: float = SHARE, cohorts: int = COHORTS, seed: int = 0
+) -> np.ndarray:
+    """Samples belong to cohorts that were measured on different platforms; a cohort lacks the same views throughout.
+
+    Cohorts are of equal size, up to one sample, and drawn at random. The first cohort has all views. Each other one
+    lacks ``share`` of the views, rounded up, but not all; the views go round, so that cohorts lack different ones.
+
+    Parameters
+    ----------
+    n_samples, n_views : int
+        At least two views.
+    share : float
+        From 0 to 1.
+    cohorts : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples, n_views)
+        True where the sample has the view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from experiments.benchmark.data_sets import mask_by_block
+    >>> present = mask_by_block(400, 3)
+    >>> np.unique(present, axis=0).astype(int)
+    array([[0, 1, 1],
+           [1, 0, 1],
+           [1, 1, 0],
+           [1, 1, 1]])
+    """
+    rng = np.random.RandomState(seed)
+    cohort = rng.permutation(np.arange(n_samples) % cohorts)
+    order = rng.permutation(n_views)
+    n_missing = min(int(np.ceil(share * n_views)), n_views - 1)
+    present = np.ones((n_samples, n_views), dtype=bool)
+    for number in range(1, cohorts):
+        missing = order[((number - 1) * n_missing + np.arange(n_missing)) % n_views]
+        present[np.ix_(cohort == number, missing)] = False
+    return present
+
 
 DENSE_VIEWS = ("multifeat", "protein_fold", "landuse21", "cub10", "pie10", "wikipedia", "mnist4", "ccv")
 SPARSE_VIEWS = ("cora", "movies", "ngs", "reuters1200")
@@ -56,7 +139,7 @@ class DataSet:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.data_sets import find_data_set
+    >>> from experiments.benchmark.data_sets import find_data_set
     >>> problem = find_data_set("multifeat-random")(None)
     >>> list(problem.views), bool(problem.X.isna().any().all())
     (['fac', 'fou', 'kar', 'mor', 'pix', 'zer'], True)
@@ -118,14 +201,14 @@ def find_data_set(name: str) -> DataSet:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.data_sets import find_data_set
+    >>> from experiments.benchmark.data_sets import find_data_set
     >>> find_data_set("cora-block").kind
     'masked'
     """
     if name in DATA_SETS:
         return DATA_SETS[name]
     close = get_close_matches(name, DATA_SETS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "kernelweave benchmark --list names them"
+    hint = f"did you mean {close[0]!r}?" if close else "python -m experiments benchmark --list names them"
     raise ValueError(f"there is no data set {name!r} in the benchmark; {hint}")
 
 
@@ -138,7 +221,7 @@ def choose_data_sets(names: Sequence[str]) -> list[DataSet]:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.data_sets import choose_data_sets
+    >>> from experiments.benchmark.data_sets import choose_data_sets
     >>> [row.name for row in choose_data_sets(["sonar", "heart"])]
     ['sonar', 'heart']
     """

@@ -1,8 +1,8 @@
 """Methods of the benchmark as entries: files with a ``NAME`` and a function ``candidates(problem)``.
 
 The library's own methods and the rivals are such files in `methods`; a method of somebody else's is one more, given as
-``kernelweave benchmark --entry FILE.py``. An entry is sent to other processes by the name of its file, and is loaded
-where it runs.
+``python -m experiments benchmark --entry FILE.py``. An entry is sent to other processes by the name of its file, and is
+loaded where it runs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..engine.comparison import Problem
-from . import methods
-from .selection import BUDGET, BudgetedSelection
+from experiments.benchmark import methods
+from experiments.benchmark.selection import BUDGET, BudgetedSelection
+from kernelweave.compare import Problem
 
 EXAMPLE = "docs/benchmark_enter.md shows one"
 
@@ -47,8 +47,8 @@ class Entry:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.data_sets import find_data_set
-    >>> from kernelweave.experiments.benchmark.entries import find_method
+    >>> from experiments.benchmark.data_sets import find_data_set
+    >>> from experiments.benchmark.entries import find_method
     >>> entry = find_method("logistic regression")
     >>> list(entry(find_data_set("wdbc")(None))["logistic regression"].candidates)[:2]
     ['C=1', 'C=0.1']
@@ -86,7 +86,7 @@ class Refused(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.entries import Refused
+    >>> from experiments.benchmark.entries import Refused
     >>> Refused("it needs two views").fit([[0.0], [1.0]], [0, 1])
     Traceback (most recent call last):
         ...
@@ -141,7 +141,7 @@ def list_methods() -> list[Entry]:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.entries import list_methods
+    >>> from experiments.benchmark.entries import list_methods
     >>> [entry.name for entry in list_methods() if entry.family == "rival"][:2]
     ['gradient boosting', 'himalaya ridge']
     """
@@ -176,7 +176,7 @@ def find_method(name: str) -> Entry:
     if name.lower() in known:
         return known[name.lower()]
     close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {known[close[0]].name!r}?" if close else "kernelweave benchmark --list names them"
+    hint = f"did you mean {known[close[0]].name!r}?" if close else "python -m experiments benchmark --list names them"
     raise ValueError(f"there is no method {name!r} in the benchmark; {hint}")
 
 

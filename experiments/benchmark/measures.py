@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ...model_selection import Split
-from ..engine.comparison import Problem
-from ..engine.comparison_run import plain
+from kernelweave.compare import Problem
+from kernelweave.compare.run import plain
+from kernelweave.model_selection import Split
 
 LEAST_PROBABILITY = 1e-6
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -98,7 +98,7 @@ def split_digest(split: Split) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.experiments.benchmark.measures import split_digest
+    >>> from experiments.benchmark.measures import split_digest
     >>> from kernelweave.model_selection import Split
     >>> split_digest(Split(np.array([0, 2]), np.array([], dtype=int), test=np.array([1, 3])))
     '270880408f62'
@@ -121,7 +121,7 @@ def log_loss(model: Any, X: Any, y: np.ndarray) -> float | None:
     --------
     >>> import numpy as np
     >>> from sklearn.dummy import DummyClassifier
-    >>> from kernelweave.experiments.benchmark.measures import log_loss
+    >>> from experiments.benchmark.measures import log_loss
     >>> model = DummyClassifier(strategy="uniform").fit(np.zeros((2, 1)), ["a", "b"])
     >>> round(log_loss(model, np.zeros((3, 1)), np.array(["a", "b", "c"])), 2)  # "c" was not in training
     5.07
@@ -149,7 +149,7 @@ def peak_memory() -> Iterator[dict[str, float]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.experiments.benchmark.measures import peak_memory
+    >>> from experiments.benchmark.measures import peak_memory
     >>> with peak_memory() as memory:
     ...     values = np.ones(16_000_000).sum()
     >>> memory.get("megabytes", 128.0) > 64.0

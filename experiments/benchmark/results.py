@@ -29,11 +29,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._version import __version__
-from ..engine.cells import CellStore, write_atomically
-from .data_sets import DATA_SETS, DataSet
-from .declaration import NAME
-from .entries import Entry
+from experiments.benchmark.data_sets import DATA_SETS, DataSet
+from experiments.benchmark.entries import Entry
+from kernelweave import __version__
+from kernelweave.compare.cells import CellStore, write_atomically
 
 COLUMNS = (
     *("set", "kind", "method", "family", "split", "n_train", "n_test", "accuracy", "log_loss", "stored", "seconds"),
@@ -42,6 +41,7 @@ COLUMNS = (
 _TEXT = ("set", "kind", "method", "family", "setting", "failed", "digest")
 _COUNTS = ("split", "n_train", "n_test")
 _FORMAT = 1
+_NAME = "benchmark"
 
 
 def cells_folder(output: Any, *, quick: bool = False) -> Path:
@@ -52,7 +52,7 @@ def cells_folder(output: Any, *, quick: bool = False) -> Path:
     output : path
     quick : bool
     """
-    return Path(output) / "cells" / (f"{NAME}-quick" if quick else NAME)
+    return Path(output) / "cells" / (f"{_NAME}-quick" if quick else _NAME)
 
 
 def cells_table(
@@ -132,7 +132,7 @@ def save_results(cells: pd.DataFrame, path: Any) -> None:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark import read_results, save_results
+    >>> from experiments.benchmark import read_results, save_results
     >>> cells = pd.DataFrame({"set": ["wdbc"], "method": ["EasyMKL"], "split": [0], "accuracy": [0.9]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_results(cells, Path(folder) / "results.json")

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._version import __version__
-from ..engine.claim import Claim
-from .sections import label
-from .verdicts import Verdict, judge, mean_figure, wins
+from experiments.declaration import Claim
+from experiments.reports.sections import label
+from experiments.reports.verdicts import Verdict, judge, mean_figure, wins
+from kernelweave import __version__
+from kernelweave.reporting.markdown import markdown_table
 
 _HEAD = """# The papers' tables, reproduced
 
-Written by `make results`, which runs `kernelweave reproduce all --page docs/results.md`, from full runs; a run goes on
-where an earlier one stopped. Each line links to the page with all rows, settings, weights, costs and times of its
-table.
+Written by `make results`, which runs `python -m experiments reproduce all --page docs/results.md`, from full runs; a
+run goes on where an earlier one stopped. Each line links to the page with all rows, settings, weights, costs and times
+of its table.
 
 *Ours* and *paper*: mean test score and standard deviation of the row that carries the paper's claim (accuracy in per
 cent, mean squared error for regression, error in per cent for SKFE and the missing views), or its mean over data sets.
@@ -71,7 +72,7 @@ def digest(experiments: Sequence[Any], records: Mapping[str, dict[str, Any]], ab
     judged = {one.name: judge(one.claim, records[one.name]) for one in run}
     parts = [_HEAD, _summary(run, judged, records)]
     lines = [_line(one, judged[one.name], records[one.name]) for one in run]
-    parts.append(_table(_HEADINGS, lines, numbers=(1, 2, 3, 5)))
+    parts.append(markdown_table(_HEADINGS, lines, text=(0, 4, 6, 7, 8)))
     parts += [_claims(run, judged), _forms(run, records), _rivals(run, records)]
     parts.append(_ABSENT + "\n" + "\n".join(f"- {data}: {tables}" for data, tables in absent.items()))
     without = [label(one.name) for one in experiments if one.name not in records]
@@ -179,7 +180,7 @@ def _forms(run: Sequence[Any], records: Mapping[str, dict[str, Any]]) -> str:
             ]
             lines.append([label(one.name), *names, *cells])
     headings = ["table", "paper's form", "our form", "score, paper's", "score, ours", "support %, paper's", "ours"]
-    return _FORMS + "\n" + _table(headings, lines, numbers=(3, 4, 5, 6)) if lines else ""
+    return _FORMS + "\n" + markdown_table(headings, lines, text=(0, 1, 2)) if lines else ""
 
 
 def _rivals(run: Sequence[Any], records: Mapping[str, dict[str, Any]]) -> str:
@@ -192,9 +193,4 @@ def _rivals(run: Sequence[Any], records: Mapping[str, dict[str, Any]]) -> str:
     if not lines:
         return _WINS + "\nThere are none."
     headings = ["table", "simpler", "its score", "row", "its score", "difference"]
-    return _WINS + "\n" + _table(headings, lines, numbers=(2, 4))
-
-
-def _table(headings: Sequence[str], lines: Sequence[Sequence[str]], numbers: tuple[int, ...]) -> str:
-    rule = ["---:" if place in numbers else "---" for place in range(len(headings))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [headings, rule, *lines])
+    return _WINS + "\n" + markdown_table(headings, lines, text=(0, 1, 3, 5))

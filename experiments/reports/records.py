@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..engine.cells import write_atomically
-from ..engine.outcome import COMPARED
+from experiments.outcome import COMPARED
+from kernelweave.compare.cells import write_atomically
 
 RECORDS = "results.json"
 _DECIMALS = 4

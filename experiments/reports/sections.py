@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.comparison import DEFAULT
-from ..engine.declaration import Paper
-from ..engine.outcome import COMPARED, CollectionOutcome, Outcome, Row
+from experiments.declaration import DEFAULT, Paper
+from experiments.outcome import COMPARED, CollectionOutcome, Outcome, Row
 
 AnyOutcome = Outcome | CollectionOutcome
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.claim import Claim
+from experiments.declaration import Claim
 
 _LEVEL = 0.05
 _ORDERS = {"ahead_of": "test", "sparser_than": "support", "cheaper_than": "total_cost"}

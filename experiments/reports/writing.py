@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from ..._version import __version__
-from ..engine.cells import write_atomically
-from ..engine.discovery import list_defaults, list_experiments
-from ..engine.outcome import COMPARED, MEASURES, CollectionOutcome, Outcome, Row
-from ..tables import NOT_TO_BE_HAD
-from .digest import digest
-from .records import read_records, record_of, write_records
-from .sections import TextTable, heading, sections
+from experiments.discovery import list_defaults, list_experiments
+from experiments.outcome import COMPARED, MEASURES, CollectionOutcome, Outcome, Row
+from experiments.reports.digest import digest
+from experiments.reports.records import read_records, record_of, write_records
+from experiments.reports.sections import heading, sections
+from experiments.tables import NOT_TO_BE_HAD
+from kernelweave import __version__
+from kernelweave.compare.cells import write_atomically
+from kernelweave.reporting.markdown import markdown_table
 
 _DEFAULTS_HEAD = """# The defaults, against their alternatives
 
-Written by `kernelweave defaults --data DIR --page docs/defaults.md` from the data sets that are there. Each data set
-enters with at most 300 training samples, 100 for validation and 1000 for testing, drawn three times, with the shares of
-its classes; dense columns are standardised and sparse views weighted by TF-IDF with rows of unit length, by constants
-of the training samples. Everything that is not named is the library's default.
+Written by `python -m experiments defaults --data DIR --page docs/defaults.md` from the data sets that are there. Each
+data set enters with at most 300 training samples, 100 for validation and 1000 for testing, drawn three times, with the
+shares of its classes; dense columns are standardised and sparse views weighted by TF-IDF with rows of unit length, by
+constants of the training samples. Everything that is not named is the library's default.
 
 Scores are accuracies in per cent, or 100 R2 for regression. *C = 1* is the default C for all; *C chosen* takes C = 1 or
 10, whichever has the better score on the validation samples of the same draw. *Validation*: the mean score on these
@@ -114,8 +115,8 @@ def table_page(name: str, text: str, version: str) -> str:
         Of the library that ran it.
     """
     title, _, rest = text.removeprefix("## ").partition("\n")
-    run = f"Run with version {version}: `kernelweave reproduce {name}`. All tables: [the digest](../results.md)."
-    return f"# {title}\n\n{run}\n{rest}"
+    run = f"Run with version {version}: `python -m experiments reproduce {name}`."
+    return f"# {title}\n\n{run} All tables: [the digest](../results.md).\n{rest}"
 
 
 @singledispatch
@@ -192,10 +193,8 @@ def _finite(value: float) -> float | str:
 
 def markdown(outcome: Any) -> str:
     """An outcome as a section of Markdown."""
-    parts = [part if isinstance(part, str) else _table(part) for part in sections(outcome)]
+    parts = [
+        part if isinstance(part, str) else markdown_table(part.headings, part.rows, text=range(part.n_text))
+        for part in sections(outcome)
+    ]
     return "\n\n".join([f"## {heading(outcome)}", *parts]) + "\n"
-
-
-def _table(table: TextTable) -> str:
-    rule = ["---"] * table.n_text + ["---:"] * (len(table.headings) - table.n_text)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [table.headings, rule, *table.rows])

@@ -1,4 +1,4 @@
-"""The papers' tables: a folder for each document, in it a module for each table, which declares `EXPERIMENT`."""
+"""The papers' tables: each module declares those of one document, or of a part of it, as `EXPERIMENTS`."""
 
 NOT_TO_BE_HAD = {
     "S2783 (protein stability)": "thesis, Tables 5.2 and 5.3",

@@ -55,7 +55,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes", "reporting"),
+    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "compare"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",

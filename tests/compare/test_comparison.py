@@ -10,21 +10,15 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.discovery import find_experiment, list_experiments
+from experiments.reports.comparisons import error_table
+from experiments.reports.sections import sections
+from experiments.reports.writing import markdown, write_report
+from experiments.runner import run_experiment
+from kernelweave.compare import Comparison, Contender, Problem
+from kernelweave.compare import run as module
 from kernelweave.datasets import list_datasets
 from kernelweave.datasets.catalogue import find_spec
-from kernelweave.experiments import (
-    Comparison,
-    Contender,
-    Problem,
-    error_table,
-    find_experiment,
-    list_experiments,
-    markdown,
-    run_experiment,
-    write_report,
-)
-from kernelweave.experiments.engine import comparison_run as module
-from kernelweave.experiments.reports.sections import sections
 from kernelweave.model_selection import RepeatedHalves, RepeatedKFoldProtocol, ThesisProtocol
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.experiments.compare.declaration import QUICK_SAMPLES, ROW, declare
-from kernelweave.experiments.compare.outcome import gather
-from kernelweave.experiments.engine import comparison_run
-from kernelweave.experiments.engine.comparison_run import measure_row
+from kernelweave.compare import run as comparison_run
+from kernelweave.compare.declaration import QUICK_SAMPLES, ROW, declare
+from kernelweave.compare.outcome import gather
+from kernelweave.compare.run import measure_row
 
 RNG = np.random.default_rng(0)
 IDS = pd.Index([f"p{i}" for i in range(60)], name="sample")

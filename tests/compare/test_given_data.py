@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernelweave.experiments import Comparison, Contender, Problem, run_experiment
-from kernelweave.experiments.engine import comparison_run as module
-from kernelweave.experiments.engine.cells import described, frame_digest
-from kernelweave.experiments.engine.comparison_run import measure_row
+from experiments.runner import run_experiment
+from kernelweave.compare import Comparison, Contender, Problem
+from kernelweave.compare import run as module
+from kernelweave.compare.cells import described, frame_digest
+from kernelweave.compare.run import measure_row
 from kernelweave.model_selection import NestedFolds, paired_loss_test
 from kernelweave.views.sparse_rows import SparseRows
 

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("distributed")
 
 from dask_cluster import client, no_futures, time_limit  # noqa: F401
-from kernelweave.experiments import Comparison, Contender, Problem, run_experiment
-from kernelweave.experiments.engine.cluster import FoldsOnCluster
-from kernelweave.experiments.engine.comparison_run import measure_row
-from kernelweave.experiments.engine.runner import ExperimentFolds
+from experiments.runner import ExperimentFolds, run_experiment
+from kernelweave.compare import Comparison, Contender, Problem
+from kernelweave.compare.run import measure_row
+from kernelweave.compare.workers import FoldsOnCluster
 from kernelweave.model_selection import ThesisProtocol
 from small_experiment import LEARNED, SMALL
 

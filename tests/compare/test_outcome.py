@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from kernelweave.experiments.compare import words
-from kernelweave.experiments.compare.outcome import gather, simplicity
-from kernelweave.experiments.compare.words import (
-    incomplete_sentence,
-    nested_sentence,
-    score_text,
-    simpler_choice,
-)
-from kernelweave.experiments.engine.comparison import Problem
-from kernelweave.experiments.engine.comparison_run import MeasuredRow
+from kernelweave.compare import Problem
+from kernelweave.compare import report as words
+from kernelweave.compare.outcome import gather, simplicity
+from kernelweave.compare.report import incomplete_sentence, nested_sentence, simpler_choice
+from kernelweave.compare.run import MeasuredRow
 from kernelweave.model_selection import NestedFolds, Split
 
 
@@ -259,7 +254,7 @@ def test_regression():
         true, mean = row.problem.y[split.test], row.problem.y[split.train].mean()
         assert outcome.chance[place] == pytest.approx(1 - np.mean((true - mean) ** 2) / np.var(true))
     assert "its R² of 0.915" in recommendation(outcome) and "R² is 0.840" in nested_sentence(outcome)
-    assert score_text(0.5, False) == "0.500"
+    assert outcome.score_text(0.5) == "0.500"
     labels = {"mean": "mean of kernels"}
     assert gather(measured({"mean": [0.3] * 4}, is_classification=False), labels).beats_chance
     assert not gather(measured({"mean": [0.01] * 4}, is_classification=False), labels).beats_chance

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from kernelweave.experiments import Comparison, Contender, Problem
-from kernelweave.experiments.engine.cells import described, in_full
-from kernelweave.experiments.engine.comparison_run import measure_row
+from kernelweave.compare import Comparison, Contender, Problem
+from kernelweave.compare.cells import described, in_full
+from kernelweave.compare.run import measure_row
 from kernelweave.model_selection import RepeatedHalves
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a__x", "a__y"])

@@ -1,4 +1,4 @@
-"""``kernelweave defaults``."""
+"""``python -m experiments defaults``."""
 
 import dataclasses
 import json
@@ -6,8 +6,9 @@ import json
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernelweave.cli import main
-from kernelweave.experiments import Contender, find_default, list_defaults
+from experiments.command import main
+from experiments.discovery import find_default, list_defaults
+from kernelweave.compare import Contender
 from kernelweave.model_selection import RepeatedDraws
 from toy_data import write_toy
 
@@ -23,8 +24,8 @@ SMALL = dataclasses.replace(
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """The only comparison there is, and data for two of its three sets."""
-    monkeypatch.setattr("kernelweave.cli.commands.reproduce.list_defaults", lambda: [SMALL])
-    monkeypatch.setattr("kernelweave.experiments.reports.writing.list_defaults", lambda: [SMALL])
+    monkeypatch.setattr("experiments.command.list_defaults", lambda: [SMALL])
+    monkeypatch.setattr("experiments.reports.writing.list_defaults", lambda: [SMALL])
     write_toy(tmp_path, "newthyroid")
     return tmp_path
 
@@ -66,7 +67,7 @@ def test_interrupted(small, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelweave.cli.commands.reproduce.run_experiment", stop)
+    monkeypatch.setattr("experiments.command.run_experiment", stop)
     assert main(["defaults", "--output", str(small)]) == 130
     assert "goes on where it stopped" in capsys.readouterr().err
 
@@ -78,6 +79,6 @@ def test_bad_words(tmp_path, capsys):
 
 def test_nothing_there(tmp_path, capsys, monkeypatch):
     lonely = dataclasses.replace(SMALL, datasets={"usps": ("usps", None)})
-    monkeypatch.setattr("kernelweave.cli.commands.reproduce.list_defaults", lambda: [lonely])
+    monkeypatch.setattr("experiments.command.list_defaults", lambda: [lonely])
     assert main(["defaults", "--data", str(tmp_path), "--output", str(tmp_path)]) == 1
     assert "Default multiclass: none of the data sets" in capsys.readouterr().err

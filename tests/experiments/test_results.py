@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kernelweave.experiments import find_experiment, list_defaults, list_experiments
-from kernelweave.experiments.reports.digest import digest
-from kernelweave.experiments.reports.records import read_records
-from kernelweave.experiments.tables import NOT_TO_BE_HAD
+from experiments.discovery import find_experiment, list_defaults, list_experiments
+from experiments.reports.digest import digest
+from experiments.reports.records import read_records
+from experiments.tables import NOT_TO_BE_HAD
 
 DOCS = Path(__file__).parent.parent / "docs"
 RECORDS = read_records(DOCS / "results")
@@ -33,7 +33,7 @@ def test_every_table_has_a_page_and_a_record():
 def test_records_are_the_figures_of_the_pages(name):
     text = (DOCS / "results" / f"{name}.md").read_text("utf-8")
     record, rows = RECORDS[name], rows_of(text)
-    assert f"Run with version {record['version']}: `kernelweave reproduce {name}`." in text
+    assert f"Run with version {record['version']}: `python -m experiments reproduce {name}`." in text
     by_errors = record["score"] == "error %"
     for result in record["results"]:
         if by_errors:  # two lines a data set, a column a method

@@ -1,8 +1,8 @@
 """The one kernel with which a support vector machine is the best on samples that were held out."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import BestSingle
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "best single kernel"
 FAMILY = "kernelweave"

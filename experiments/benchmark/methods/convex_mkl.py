@@ -1,8 +1,8 @@
 """Multiple kernel learning with weights on the simplex, which become sparse."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import ConvexMKL
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "ConvexMKL"
 FAMILY = "kernelweave"

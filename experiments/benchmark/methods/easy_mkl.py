@@ -1,8 +1,8 @@
 """EasyMKL: weights by the margins between the classes (Aiolli and Donini, 2015)."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import EasyMKL
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "EasyMKL"
 FAMILY = "kernelweave"

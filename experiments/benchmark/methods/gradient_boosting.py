@@ -7,8 +7,8 @@ classes.
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import on_columns
+from experiments.benchmark.ingredients import on_columns
+from kernelweave.compare import Problem
 
 NAME = "gradient boosting"
 FAMILY = "rival"

@@ -1,8 +1,8 @@
 """Multiple kernel learning that chooses views: the kernels of one view form a group."""
 
+from experiments.benchmark.ingredients import kernels_of, machines
 from kernelweave.combiners import GroupMKL
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import kernels_of, machines
+from kernelweave.compare import Problem
 
 NAME = "GroupMKL"
 FAMILY = "kernelweave"

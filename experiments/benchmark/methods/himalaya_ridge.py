@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.kernel_matrices import OnKernelMatrices
+from experiments.benchmark.ingredients import OnKernelMatrices
+from kernelweave.compare import Problem
 
 NAME = "himalaya ridge"
 FAMILY = "rival"

@@ -1,8 +1,8 @@
 """The mean of all kernels in one machine for all classes, in place of one machine per class."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import Mean
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "mean, joint machine"
 FAMILY = "kernelweave"

@@ -1,9 +1,8 @@
 """Localized multiple kernel learning: weights that a gating model gives to each sample."""
 
+from experiments.benchmark.ingredients import is_sparse, kernels_of, machines
 from kernelweave.combiners import KernelMap, Localized
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.columns import is_sparse
-from kernelweave.experiments.benchmark.ingredients import kernels_of, machines
+from kernelweave.compare import Problem
 
 NAME = "Localized"
 FAMILY = "kernelweave"

@@ -2,8 +2,8 @@
 
 from sklearn.linear_model import LogisticRegression
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import on_columns
+from experiments.benchmark.ingredients import on_columns
+from kernelweave.compare import Problem
 
 NAME = "logistic regression"
 FAMILY = "rival"

@@ -1,8 +1,8 @@
 """Multiple kernel learning with weights in the unit ball of the p-norm."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import LpMKL
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "LpMKL"
 FAMILY = "kernelweave"

@@ -1,8 +1,8 @@
 """The mean of all kernels: nothing is learned about them."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import Mean
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "mean of kernels"
 FAMILY = "kernelweave"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.kernel_matrices import OnKernelMatrices
+from experiments.benchmark.ingredients import OnKernelMatrices
+from kernelweave.compare import Problem
 
 NAME = "MKLpy EasyMKL"
 FAMILY = "rival"

@@ -1,8 +1,8 @@
 """Weighted sums of kernels and of their products of two."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import PolynomialMKL
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "PolynomialMKL"
 FAMILY = "kernelweave"

@@ -1,8 +1,8 @@
 """The product of all kernels; every sample must have every view."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import Product
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "product of kernels"
 FAMILY = "kernelweave"

@@ -1,8 +1,8 @@
 """A learned projection of each view to a few components, each with a kernel of its own."""
 
+from experiments.benchmark.ingredients import machines
 from kernelweave.combiners import Projected
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.compare import Problem
 
 NAME = "Projected"
 FAMILY = "kernelweave"

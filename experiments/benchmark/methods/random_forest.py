@@ -2,8 +2,8 @@
 
 from sklearn.ensemble import RandomForestClassifier
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import on_columns
+from experiments.benchmark.ingredients import on_columns
+from kernelweave.compare import Problem
 
 NAME = "random forest"
 FAMILY = "rival"

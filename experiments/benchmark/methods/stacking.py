@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.columns import SideBySide
+from experiments.benchmark.ingredients import SideBySide
+from kernelweave.compare import Problem
 
 NAME = "stacking"
 FAMILY = "rival"

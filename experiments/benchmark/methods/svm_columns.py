@@ -2,8 +2,8 @@
 
 from sklearn.svm import SVC
 
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import on_columns
+from experiments.benchmark.ingredients import on_columns
+from kernelweave.compare import Problem
 
 NAME = "SVM on all columns"
 FAMILY = "rival"

@@ -16,9 +16,8 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 import pandas as pd
 
-from ....model_selection import paired_loss_test
-from .ranks import LEVEL, Ranking
-from .shared import SharedCells
+from experiments.benchmark.page.ranks import LEVEL, Ranking, SharedCells
+from kernelweave.model_selection import paired_loss_test
 
 OURS = "kernelweave"
 FAMILY_WORDS = {OURS: "Kernelweave", "rival": "rival", "entry": "entry"}
@@ -251,7 +250,7 @@ def counted(number: int, what: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.findings import counted
+    >>> from experiments.benchmark.page.findings import counted
     >>> counted(1, "data set"), counted(3, "loss")
     ('1 data set', '3 losses')
     """
@@ -264,7 +263,7 @@ def p_words(pvalue: float) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.findings import p_words
+    >>> from experiments.benchmark.page.findings import p_words
     >>> p_words(0.0304), p_words(1e-9)
     ('p = 0.030', 'p < 0.001')
     """
@@ -276,7 +275,7 @@ def listed(names: list[str]) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.findings import listed
+    >>> from experiments.benchmark.page.findings import listed
     >>> listed(["a", "b", "c"])
     '*a*, *b* and *c*'
     """
@@ -294,7 +293,7 @@ def escaped(text: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.findings import escaped
+    >>> from experiments.benchmark.page.findings import escaped
     >>> print(escaped("a_b | c"))
     a\\_b \\| c
     """

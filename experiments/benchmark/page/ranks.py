@@ -15,6 +15,10 @@ studentized range divided by the root of 2                CD = q sqrt(k (k + 1) 
 The masked forms of a data set are not independent of it. N is therefore the effective number of data sets,
 (sum m_d)^2 / sum m_d^2 for m_d rows of data set d: rows of one set count as if they were copies. It is the number of
 rows where every set has one.
+
+A run may be unfinished, and entries of others may have more splits. On each data set only the splits count that all
+methods have finished there (`SharedCells`); a method that lacks the split which most others have counts as missing on
+that set.
 """
 
 from __future__ import annotations
@@ -27,8 +31,110 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ....model_selection import wilcoxon_signed_rank
-from .shared import SharedCells, data_set_of
+from experiments.benchmark.data_sets import DATA_SETS
+from kernelweave.model_selection import wilcoxon_signed_rank
+
+KINDS = ("views", "masked", "kernels")
+
+
+@dataclass(frozen=True)
+class SharedCells:
+    """The cells that count, and means over their splits.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        As `load_cells` returns it, without the splits that do not count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments.benchmark.page.ranks import shared_cells
+    >>> cells = pd.DataFrame({"set": ["s"] * 3, "method": ["a", "a", "b"], "split": [0, 1, 0], "failed": ""})
+    >>> shared_cells(cells.assign(accuracy=[0.8, 0.9, 0.7])).table("accuracy")
+    method    a    b
+    set
+    s       0.8  0.7
+    """
+
+    cells: pd.DataFrame
+
+    @cached_property
+    def present(self) -> pd.DataFrame:
+        """Whether a method was run on a data set, data sets by methods, in the order of the cells."""
+        counts = self.cells.groupby(["set", "method"], sort=False).size().unstack()
+        return counts.reindex(index=self.cells["set"].unique(), columns=self.cells["method"].unique()).notna()
+
+    @cached_property
+    def failed(self) -> pd.DataFrame:
+        """Whether a method failed on some split of a data set, data sets by methods."""
+        failed = (self.cells["failed"] != "").groupby([self.cells["set"], self.cells["method"]]).any().unstack()
+        return failed.reindex_like(self.present).where(self.present, False).astype(bool)
+
+    @cached_property
+    def families(self) -> dict[str, str]:
+        """From each method to its family."""
+        return dict(zip(self.cells["method"], self.cells["family"], strict=True))
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """From each data set to its kind."""
+        return dict(zip(self.cells["set"], self.cells["kind"], strict=True))
+
+    def table(self, column: str) -> pd.DataFrame:
+        """Means over the splits, data sets by methods; NaN where a method is missing or failed.
+
+        Parameters
+        ----------
+        column : str
+            A column of numbers.
+        """
+        means = self.cells.groupby(["set", "method"])[column].mean().unstack()
+        return means.reindex_like(self.present).mask(self.failed)
+
+    def of_kind(self, kind: str | None) -> SharedCells:
+        """The cells of the data sets of one kind, or all where it is None.
+
+        Parameters
+        ----------
+        kind : {"views", "masked", "kernels"} or None
+        """
+        return self if kind is None else SharedCells(self.cells[self.cells["kind"] == kind])
+
+
+def shared_cells(cells: pd.DataFrame) -> SharedCells:
+    """The cells on which methods can be compared.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        As `load_cells` returns it.
+    """
+    kept = []
+    for _, part in cells.groupby("set", sort=False):
+        splits = part.groupby("method")["split"].agg(frozenset)
+        most_common = part["split"].value_counts(sort=False).sort_index().idxmax()
+        splits = splits[[most_common in own for own in splits]]
+        shared = frozenset.intersection(*splits)
+        kept.append(part[part["method"].isin(splits.index) & part["split"].isin(shared)])
+    return SharedCells(pd.concat(kept))
+
+
+def data_set_of(row: str) -> str:
+    """The data set behind a row of the benchmark: the masked forms of a set are not independent of it.
+
+    Parameters
+    ----------
+    row : str
+
+    Examples
+    --------
+    >>> from experiments.benchmark.page.ranks import data_set_of
+    >>> data_set_of("cora-block"), data_set_of("my set")
+    ('cora', 'my set')
+    """
+    return DATA_SETS[row].dataset if row in DATA_SETS else row
+
 
 LEVEL = 0.05
 BASELINE = "mean of kernels"
@@ -92,7 +198,7 @@ class Ranking:
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark.page.ranks import Ranking
+    >>> from experiments.benchmark.page.ranks import Ranking
     >>> ranking = Ranking(pd.DataFrame({"a": [0.9, 0.8], "b": [0.9, None], "c": [0.7, 0.9]}, index=["s", "t"]))
     >>> ranking.mean.to_dict()
     {'a': 1.75, 'c': 2.0, 'b': 2.25}
@@ -198,7 +304,7 @@ def friedman(mean_ranks: Sequence[float] | np.ndarray, n_sets: float) -> Friedma
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.ranks import friedman
+    >>> from experiments.benchmark.page.ranks import friedman
     >>> result = friedman([3.143, 2.000, 2.893, 1.964], 14)  # Demšar (2006), section 3.2.2
     >>> round(result.chi2, 2), round(result.statistic, 2), round(result.pvalue, 3)
     (9.28, 3.69, 0.02)
@@ -222,7 +328,7 @@ def critical_difference(n_methods: int, n_sets: float, level: float = LEVEL) -> 
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.ranks import critical_difference
+    >>> from experiments.benchmark.page.ranks import critical_difference
     >>> round(critical_difference(4, 14), 2)  # Demšar (2006), section 3.2.2
     1.25
     """
@@ -247,7 +353,7 @@ def alike(mean_ranks: pd.Series, difference: float) -> list[list[str]]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark.page.ranks import alike
+    >>> from experiments.benchmark.page.ranks import alike
     >>> alike(pd.Series({"a": 1.0, "b": 1.8, "c": 2.5, "d": 4.7}), 1.0)
     [['a', 'b'], ['b', 'c']]
     """
@@ -271,7 +377,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.ranks import holm
+    >>> from experiments.benchmark.page.ranks import holm
     >>> [round(value, 3) for value in holm([0.03, 0.01, 0.04])]
     [0.06, 0.03, 0.06]
     """

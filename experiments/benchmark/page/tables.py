@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from ....datasets import load_dataset
-from ....datasets.catalogue import CATALOGUE
-from .findings import FAMILY_WORDS, OURS, Lead, escaped
-from .ranks import Against, Ranking
-from .shared import SharedCells, data_set_of
+from experiments.benchmark.page.findings import FAMILY_WORDS, OURS, Lead, escaped
+from experiments.benchmark.page.ranks import Against, Ranking, SharedCells, data_set_of
+from kernelweave.datasets import load_dataset
+from kernelweave.datasets.catalogue import CATALOGUE
+from kernelweave.reporting.markdown import markdown_table
 
 _COLUMNS = 6  # data sets beside each other
 _LONGEST_REASON = 200
 _PARTICULARS = r"'[^']*'|\d+"
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,)) -> str:
-    """A table in which some columns, by their places, are text, and the others numbers.
-
-    Examples
-    --------
-    >>> from kernelweave.experiments.benchmark.page.tables import markdown_table
-    >>> print(markdown_table(["method", "rank"], [["a", "1.5"]]))
-    | method | rank |
-    |---|---:|
-    | a | 1.5 |
-    """
-    rule = "|" + "|".join("---" if place in text else "---:" for place in range(len(headings))) + "|"
-    lines = ["| " + " | ".join(line) + " |" for line in [headings, *rows]]
-    return "\n".join([lines[0], rule, *lines[1:]])
 
 
 def overall_table(shared: SharedCells, ranking: Ranking, baseline: str) -> str:
@@ -215,7 +199,7 @@ def number(value: float, decimals: int) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.tables import number
+    >>> from experiments.benchmark.page.tables import number
     >>> number(1.25, 1), number(float("nan"), 1)
     ('1.2', '-')
     """
@@ -227,7 +211,7 @@ def p_value(value: float) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page.tables import p_value
+    >>> from experiments.benchmark.page.tables import p_value
     >>> p_value(0.0304), p_value(1e-9), p_value(float("nan"))
     ('0.030', '<0.001', '-')
     """

@@ -8,13 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from ...engine.cells import write_atomically
-from ..data_sets import DATA_SETS
-from ..declaration import MAX_SECONDS, QUICK_SECONDS, SPLITS
-from ..entries import list_methods
-from ..results import save_results
-from ..selection import BUDGET, FOLDS
-from .findings import (
+from experiments.benchmark.data_sets import DATA_SETS
+from experiments.benchmark.entries import list_methods
+from experiments.benchmark.page.findings import (
     OURS,
     Lead,
     baseline_sentences,
@@ -29,10 +25,9 @@ from .findings import (
     listed,
     standing_sentences,
 )
-from .pictures import draw_accuracy_against, draw_critical_differences
-from .ranks import BASELINE, Ranking, rank_methods
-from .shared import KINDS, SharedCells, shared_cells
-from .tables import (
+from experiments.benchmark.page.pictures import draw_accuracy_against, draw_critical_differences
+from experiments.benchmark.page.ranks import BASELINE, KINDS, Ranking, SharedCells, rank_methods, shared_cells
+from experiments.benchmark.page.tables import (
     costs_table,
     failures_table,
     leads_table,
@@ -41,6 +36,10 @@ from .tables import (
     overall_table,
     sets_table,
 )
+from experiments.benchmark.results import save_results
+from experiments.benchmark.run import MAX_SECONDS, QUICK_SECONDS, SPLITS
+from experiments.benchmark.selection import BUDGET, FOLDS
+from kernelweave.compare.cells import write_atomically
 
 _LEGEND = """| column | meaning |
 |---|---|
@@ -67,7 +66,7 @@ the accuracy on the test samples, which favours the side with more methods. *p*:
 an upper limit because cells hold accuracies only; bold below 0.05, without a correction for the number of data sets."""
 _RUN = """Every method chooses among at most {budget} settings by {folds} stratified folds of the training samples.
 After {seconds:g} seconds of a cell no further setting is begun. All {n_cells} cells are in `results.json` beside the
-pictures, from which `read_results` and `write_benchmark_page` of `kernelweave.experiments.benchmark` write this page
+pictures, from which `read_results` and `write_benchmark_page` of `experiments.benchmark` write this page
 again."""
 _SETS = """*views*: several views; *masked*: the same with views that are missing at random (`-random`) or by block
 (`-block`); *kernels*: one table, which several kernels compare. *Train*, *test*: samples of a split."""
@@ -106,7 +105,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark import write_benchmark_page
+    >>> from experiments.benchmark import write_benchmark_page
     >>> cells = pd.DataFrame({"set": ["wdbc", "heart"] * 2, "method": ["EasyMKL"] * 2 + ["random forest"] * 2})
     >>> cells = cells.assign(kind="kernels", family=["kernelweave"] * 2 + ["rival"] * 2, split=0, failed="")
     >>> cells = cells.assign(n_train=80, n_test=200, accuracy=[0.9, 0.8, 0.95, 0.7], log_loss=0.3, stored=40.0)
@@ -118,7 +117,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
     '# Benchmark: kernels over several views'
     """
     if cells.empty:
-        raise ValueError("there are no cells to write a page of; run kernelweave benchmark first")
+        raise ValueError("there are no cells to write a page of; run python -m experiments benchmark first")
     path = Path(page)
     shared = shared_cells(cells)
     rankings = {kind: rank_methods(shared.of_kind(kind)) for kind in (None, *KINDS) if kind in {None, *cells["kind"]}}
@@ -153,7 +152,7 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
     said = [
         f"{counted(n_methods, 'method')} on {counted(n_sets, 'data set')}, by {counted(n_splits, 'fixed split')} of "
         "each and under one budget" + (f" ({', '.join(made)})." if made else "."),
-        "`kernelweave benchmark` writes this page from the cells of its run.",
+        "`python -m experiments benchmark` writes this page from the cells of its run.",
         f"{rules} has the protocol, and how a method of yours joins.",
     ]
     if about.get("quick"):

@@ -1,9 +1,9 @@
 """The store of finished cells: one small JSON file for each method and fold, written at once and atomically.
 
-A cell carries a fingerprint of all that its numbers depend on (data, protocol, kernels, method, grid, version), so that
-a cell of other settings is computed again. Fingerprints do not depend on the other methods of the table: adding a
-method leaves the cells of the others valid. A damaged or changed cell is found by its checksum and is computed again
-too, with a line in the log.
+A cell carries a fingerprint of all that its numbers depend on (data, protocol, method, settings, version), so that a
+cell of other settings is computed again. Fingerprints do not depend on the other methods of the table: adding a method
+leaves the cells of the others valid. A damaged or changed cell is found by its checksum and is computed again too, with
+a line in the log.
 """
 
 from __future__ import annotations
@@ -22,32 +22,21 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from ..._version import __version__
-from ...persistence.replacing import replace_file
-from ...views.sparse_rows import SparseRows
-from .cluster import FoldsOnCluster
-from .declaration import Experiment, Method
-from .processes import FoldsInProcesses
+from ..persistence.replacing import replace_file
+from ..views.sparse_rows import SparseRows
+from .workers import FoldsInProcesses, FoldsOnCluster, Records
 
 Progress = Callable[[int, int, str], None]
-Records = list[dict[str, Any]]  # of a cell: one for each setting
 Cells = dict[tuple[str, int], Records]  # of methods and folds
 
-_FORMAT = 2  # of the records: a cell that lacks what is measured today is computed again
 _LONGEST = 80  # characters of a readable folder name
 _LOG = logging.getLogger(__name__)
 
 
 class CellStore:
-    """Finished cells below one folder.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Finished cells below one folder."""
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
@@ -56,7 +45,7 @@ class CellStore:
         """The file of a cell."""
         return self.folder / _slug(method) / f"fold-{fold:03d}.json"
 
-    def read(self, method: str, fold: int, mark: str) -> list[dict[str, Any]] | None:
+    def read(self, method: str, fold: int, mark: str) -> Records | None:
         """The records of a finished cell, or None where there is none with this fingerprint, or a damaged one."""
         path = self.path(method, fold)
         try:
@@ -70,7 +59,7 @@ class CellStore:
             return None
         return cell["records"] if cell.get("fingerprint") == mark else None
 
-    def write(self, method: str, fold: int, mark: str, records: list[dict[str, Any]]) -> None:
+    def write(self, method: str, fold: int, mark: str, records: Records) -> None:
         """Store a finished cell, atomically: a reader gets all of it or nothing."""
         content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
         content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
@@ -168,31 +157,6 @@ def _checksum(cell: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def fingerprint(experiment: Experiment, method: Method, data: str) -> str:
-    """A digest of everything that a method's cells depend on; `data` is the digest of the data."""
-    settings = {
-        "version": __version__,
-        "format": _FORMAT,
-        "data": data,
-        "task": experiment.task,
-        "protocol": repr(experiment.protocol),
-        "standardize": experiment.standardize,
-        "normalize": experiment.normalize,
-        "max_samples": experiment.max_samples,
-        "features": list(experiment.features),
-        "kernels": {name: _described(experiment.kernels[name]) for name in method.kernels},
-        "costs": {name: experiment.costs.get(name, 1.0) for name in method.kernels},
-        "combiner": _described(method.combiner),
-        "options": {name: repr(value) for name, value in sorted(method.options.items())},
-        "grid": repr(experiment.paths(method)),
-    }
-    if method.estimator is not None:
-        settings["estimator"] = _described(method.estimator)
-    if method.from_features:
-        settings["from_features"] = True
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-
-
 def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
     """A digest of the data and of anything else that decides the splits."""
     digest = hashlib.sha256()
@@ -255,15 +219,6 @@ def _numbers(X: pd.DataFrame) -> np.ndarray:
     """The values of a data frame, rows with text in them as hashes."""
     values = X.to_numpy()
     return values if values.dtype.kind in "fiub" else pd.util.hash_pandas_object(X, index=False).to_numpy()
-
-
-def _described(value: Any) -> Any:
-    """Class and parameters of a kernel, combiner or estimator, all of them."""
-    if isinstance(value, Pipeline):
-        return [_described(step) for _, step in value.steps]
-    if not hasattr(value, "get_params"):
-        return repr(value)
-    return [type(value).__name__, {name: _described(v) for name, v in sorted(value.get_params(deep=False).items())}]
 
 
 def _slug(name: str) -> str:

@@ -1,8 +1,7 @@
 """How a comparison of any estimators, data sets by methods, is declared.
 
-Papers that compare ways to learn features print such tables (SKFE, Tables 2 and 3), and each default of the library is
-compared with its alternatives by one (`defaults`). A table has a row per data set and a column per method; an entry is
-the mean error over repeats. A method consists of a few candidate estimators, the best of which counts.
+A table has a row per data set and a column per method; an entry is the mean error over repeats. A method consists of a
+few candidate estimators, the best of which counts. `kernelweave compare` has one data set, that of its files.
 """
 
 from __future__ import annotations
@@ -15,11 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ...model_selection import Protocol, Split
-from ...validation import Choice, check
-from .claim import Claim
-
-DEFAULT = "default-"  # how the names of comparisons of defaults begin
+from ..model_selection import Protocol, Split
+from ..validation import Choice, check
 
 
 @dataclass(frozen=True)
@@ -119,8 +115,7 @@ class Comparison:
     measure : callable or None
         What fits one candidate on a fold and returns the record of it, from the label of the candidate, the unfitted
         estimator, the problem, the split and the samples that train, validate and test; the test error and the seconds
-        by default. Where the protocol
-        compares samples it has the `losses` of the test samples too.
+        by default. Where the protocol compares samples it has the `losses` of the test samples too.
     in_processes : bool
         Whether cells run in processes of their own, one at a time in each, so that memory can be measured; in threads
         of this process otherwise.
@@ -128,8 +123,9 @@ class Comparison:
         Fields to replace in a quick run.
     note : str
         What the paper leaves open, and how it is settled here.
-    claim : Claim or None
-        What the paper concludes from the table.
+    claim : object or None
+        What the paper concludes from the table, with a method `check(name, contenders)` that refuses unknown
+        contenders.
     """
 
     name: str
@@ -150,7 +146,7 @@ class Comparison:
     in_processes: bool = False
     quick: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
-    claim: Claim | None = None
+    claim: Any = None
 
     def __post_init__(self):
         names = [contender.name for contender in self.contenders]

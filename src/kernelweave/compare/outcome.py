@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...model_selection import Split, paired_loss_test
-from ...model_selection.paired_losses import mean_by_sample
-from ...recipes.methods import ALONE, is_simple
-from ..engine.comparison import Problem
-from ..engine.comparison_run import MeasuredRow
+from ..model_selection import Split, paired_loss_test
+from ..model_selection.paired_losses import mean_by_sample
+from ..recipes.methods import ALONE, is_simple
+from .comparison import Problem
+from .run import MeasuredRow
 
 # From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
 _BY_SIMPLICITY = (
@@ -197,21 +197,20 @@ class CompareOutcome:
         """Whether the test does not tell two methods apart."""
         return self.pvalue(first, second) >= LEVEL
 
+    @property
+    def measure(self) -> str:
+        """What scores are called."""
+        return "accuracy" if self.is_classification else "R²"
+
+    def score_text(self, value: float) -> str:
+        """A score as people read it: accuracy in per cent, R² as a number."""
+        return f"{100.0 * value:.1f} %" if self.is_classification else f"{value:.3f}"
+
 
 def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
-    """Sum the cells of a comparison up.
+    """Sum the cells of a comparison up, of which some may be missing; `labels` are those of all its methods.
 
-    Parameters
-    ----------
-    measured : MeasuredRow
-        May lack cells.
-    labels : mapping from method to label
-        Of all methods of the comparison.
-
-    Raises
-    ------
-    ValueError
-        Where no method is finished in two folds, or none could be fitted.
+    Where no method is finished in two folds, or none could be fitted, there is a ValueError.
     """
     cells, n_folds = measured.cells, len(measured.splits)
     methods, folds = _that_count(list(labels), cells, n_folds)
@@ -249,8 +248,13 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
 
 def simplicity(method: str) -> int:
     """The place of a method among all, the simplest first."""
+    return place_in(_BY_SIMPLICITY, method)
+
+
+def place_in(order: Sequence[str], method: str) -> int:
+    """The place of a method in an order that has one entry for all single views; unknown ones come last."""
     key = ALONE if method.startswith(ALONE) else method
-    return _BY_SIMPLICITY.index(key) if key in _BY_SIMPLICITY else len(_BY_SIMPLICITY)
+    return order.index(key) if key in order else len(order)
 
 
 def _that_count(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> tuple[list[str], list[int]]:
