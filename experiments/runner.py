@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,6 @@ from experiments.discovery import AnyExperiment, find_experiment
 from experiments.fold import Fold
 from experiments.outcome import CollectionOutcome, Outcome, gather_outcome, mean_validation
 from kernelweave import __version__
-from kernelweave._warnings import warn
 from kernelweave.compare import Comparison, ComparisonOutcome, run_comparison
 from kernelweave.compare.cells import Cells, CellStore, Progress, data_digest, measure_cells
 from kernelweave.compare.workers import FoldsOnCluster, FoldSource, Records
@@ -91,10 +91,11 @@ def search_surface(
         max_iter=search.max_iter,
     )
     if not trace.converged:
-        warn(
+        warnings.warn(
             f"the response surface of {method.name!r} in experiment {experiment.name!r} stopped after "
             f"max_iter={search.max_iter} points beyond its design, and the point still moves",
             ConvergenceWarning,
+            stacklevel=2,
         )
     return tried
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,6 @@ from experiments.benchmark.data_sets import DATA_SETS, DataSet
 from experiments.benchmark.entries import Entry, list_methods
 from experiments.benchmark.measures import measure_cell
 from experiments.benchmark.results import cells_folder, cells_table
-from kernelweave._warnings import warn
 from kernelweave.compare import Comparison, Contender
 from kernelweave.compare.cells import CellStore, Progress
 from kernelweave.compare.run import fingerprints, measure_row
@@ -256,7 +256,9 @@ def load_cells(
         others = f" that count ({'; '.join(words)})" if words else ""
         raise FileNotFoundError(f"there are no cells of the benchmark below {str(folder)!r}{others}; run it first")
     if words:
-        warn(f"cells of the benchmark below {str(folder)!r} that are left out: {'; '.join(words)}")
+        warnings.warn(
+            f"cells of the benchmark below {str(folder)!r} that are left out: {'; '.join(words)}", stacklevel=2
+        )
     return cells_table(found, DATA_SETS.values(), methods=methods, folder=cells, quick=quick)
 
 

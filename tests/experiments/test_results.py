@@ -10,7 +10,7 @@ from experiments.reports.digest import digest
 from experiments.reports.records import read_records
 from experiments.tables import NOT_TO_BE_HAD
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 RECORDS = read_records(DOCS / "results")
 
 

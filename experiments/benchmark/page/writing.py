@@ -42,7 +42,7 @@ from experiments.benchmark.selection import BUDGET, FOLDS
 from kernelweave.compare.cells import write_atomically
 
 _LEGEND = """| column | meaning |
-|---|---|
+| --- | --- |
 | method | those of others than Kernelweave are marked |
 | accuracy | of the test samples, per cent |
 | rank | mean over data sets, 1 for the best; equal ones share the mean of their ranks, failed ones are last |

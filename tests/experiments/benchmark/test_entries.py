@@ -63,7 +63,7 @@ def test_methods_by_name_and_family():
 
 
 def test_a_method_without_its_package(monkeypatch):
-    from kernelweave.cli.demo.methods import himalaya_ridge
+    from experiments.benchmark.methods import himalaya_ridge
 
     monkeypatch.setattr(himalaya_ridge, "REQUIRES", "surely_not_there")
     assert "himalaya ridge" not in {entry.name for entry in choose_methods(None)}

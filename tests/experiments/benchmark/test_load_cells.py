@@ -7,7 +7,6 @@ import pytest
 
 from experiments.benchmark import choose_data_sets, load_cells, load_entry, run_benchmark
 from experiments.benchmark.entries import find_method
-from kernelweave.compare import declaration
 
 ENTRY = """
 from sklearn.neighbors import KNeighborsClassifier
@@ -85,7 +84,7 @@ def test_cells_of_data_sets_that_cannot_be_read_are_left_out(folder, monkeypatch
 
 
 def test_cells_of_other_settings_do_not_count(folder, monkeypatch):
-    monkeypatch.setattr(declaration, "QUICK_SECONDS", 3.0)
+    monkeypatch.setattr("experiments.benchmark.run.QUICK_SECONDS", 3.0)
     with pytest.raises(FileNotFoundError, match=f"no cells .* that count .*1 of '{OURS}' as it was before"):
         load_cells(folder, quick=True)
 

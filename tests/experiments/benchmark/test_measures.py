@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments.benchmark import measures
 from experiments.benchmark.measures import log_loss, measure_cell, peak_memory
 from experiments.benchmark.selection import BudgetedSelection, stored_samples
 from kernelweave import MKLClassifier, stack_views
 from kernelweave.compare import Problem
 from kernelweave.model_selection import Split
-from kernelweave.recipes.likeness import measures
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))

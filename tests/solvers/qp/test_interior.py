@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.stress import failures
 from benchmarks.stress_problems import generate
+
 from kernelweave.machines import JointMachine
 from kernelweave.solvers.qp import _interior, joint
 from kernelweave.solvers.qp._interior import low_rank_factor, solve_interior

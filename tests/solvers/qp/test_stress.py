@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.stress import failures
 from benchmarks.stress_problems import generate
+
 from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsAllMachine, RegressionMachine
 from kernelweave.solvers import solve_box_qp
 from kernelweave.solvers.qp import box
