@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,7 +133,9 @@ def test_an_error_in_the_middle_loses_nothing(tmp_path, whole, monkeypatch):
 
 def test_a_killed_run_continues_to_the_same_table(tmp_path, whole):
     command = [sys.executable, small_experiment.__file__, str(tmp_path)]
-    process = subprocess.Popen(command)
+    # The first folder has the package `experiments`.
+    folders = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)})
     deadline = time.monotonic() + 120
     while len(list(tmp_path.rglob("fold-*.json"))) < 5 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
