@@ -19,7 +19,7 @@ from ..recipes import CohortModel
 from ..reporting import report
 from ..reporting.page import Report
 from .messages import counted_samples, listed, say, working
-from .prediction import NAMED, NewSamples, decided, has_classes, load_model, without_prediction
+from .prediction import NAMED, NewSamples, has_classes, load_model, predictable, without_prediction
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
 LEADING = ("label", "class", "pair", "target", "decision", "prediction")  # columns in front of the parts
@@ -36,7 +36,7 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     ``features.csv`` where some kernel is linear and has one weight for all samples, or the model is a regression on all
     columns. Rows of samples that lack all views that the model needs are empty but for the id.
     """
-    able = decided(model, X)
+    able = predictable(model, X)
     if not able.any():
         who = f"method {model.method}" if isinstance(model, CohortModel) else "model"
         raise ValueError(f"no sample has a view that the {who} needs ({', '.join(_views(model))})")
@@ -48,14 +48,14 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     tables = [pd.DataFrame(values[:, place], X.index, names) for place in range(values.shape[1])]
     files = {}
     if not outputs:
-        files["contributions.csv"] = _of_one(model, X, tables[0])
-    elif (word := _word(model, outputs)) == "class":
-        files["contributions.csv"] = _of_predicted(model.predict(X), outputs, tables)
-        files["contributions_by_class.csv"] = _of_all({}, word, "decision", outputs, tables)
+        files["contributions.csv"] = _single_output_table(model, X, tables[0])
+    elif (word := _output_name(model, outputs)) == "class":
+        files["contributions.csv"] = _predicted_class_table(model.predict(X), outputs, tables)
+        files["contributions_by_class.csv"] = _all_outputs_table({}, word, "decision", outputs, tables)
     elif word == "pair":
-        files["contributions.csv"] = _of_all({"label": model.predict(X)}, word, "decision", outputs, tables)
+        files["contributions.csv"] = _all_outputs_table({"label": model.predict(X)}, word, "decision", outputs, tables)
     else:
-        files["contributions.csv"] = _of_all({}, word, "prediction", outputs, tables)
+        files["contributions.csv"] = _all_outputs_table({}, word, "prediction", outputs, tables)
     if hasattr(_inner(model), "kernel_weights"):
         files["weights.csv"] = _kernel_weights(model, X)
     files = {name: _with_ids(table, everyone) for name, table in files.items()}
@@ -152,34 +152,34 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     return dict(zip(names, views, strict=True))
 
 
-def _of_one(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
+def _single_output_table(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     """One row for each sample, of a model with one decision value."""
     if not has_classes(model):
-        return _led({"prediction": np.ravel(model.predict(X))}, parts)
-    return _led({"label": model.predict(X), "decision": parts.sum(axis=1)}, parts)
+        return _with_lead({"prediction": np.ravel(model.predict(X))}, parts)
+    return _with_lead({"label": model.predict(X), "decision": parts.sum(axis=1)}, parts)
 
 
-def _of_predicted(predicted: np.ndarray, outputs: list[Any], tables: list[pd.DataFrame]) -> pd.DataFrame:
+def _predicted_class_table(predicted: np.ndarray, outputs: list[Any], tables: list[pd.DataFrame]) -> pd.DataFrame:
     """One row for each sample: the parts of the class that is predicted."""
     places = [outputs.index(label) for label in predicted]
     values = np.stack([table.to_numpy() for table in tables])[places, np.arange(len(places))]
     own = pd.DataFrame(values, tables[0].index, tables[0].columns)
-    return _led({"label": predicted, "decision": own.sum(axis=1)}, own)
+    return _with_lead({"label": predicted, "decision": own.sum(axis=1)}, own)
 
 
-def _of_all(
+def _all_outputs_table(
     lead: dict[str, Any], output_name: str, value_name: str, outputs: list[Any], tables: list[pd.DataFrame]
 ) -> pd.DataFrame:
     """One row for each sample and output."""
     own = [
-        _led({**lead, output_name: output, value_name: table.sum(axis=1)}, table)
+        _with_lead({**lead, output_name: output, value_name: table.sum(axis=1)}, table)
         for output, table in zip(outputs, tables, strict=True)
     ]
     places = np.tile(np.arange(len(tables[0])), len(outputs))
     return pd.concat(own).iloc[np.argsort(places, kind="stable")]
 
 
-def _led(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
+def _with_lead(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
     """Columns in front of the parts."""
     return pd.concat([pd.DataFrame(lead, index=parts.index), parts], axis=1)
 
@@ -210,21 +210,21 @@ def _feature_weights(model: Any) -> pd.DataFrame | None:
     """
     inner = _inner(model)
     if getattr(inner, "kind_", None) == "linear":
-        found = [_of_columns(inner)]
+        found = [_regression_weights(inner)]
     else:
-        found = _of_kernels(inner) if hasattr(inner, "feature_weights") else []
+        found = _linear_kernel_weights(inner) if hasattr(inner, "feature_weights") else []
     if not found:
         return None
     several = has_classes(model) and len(getattr(model, "classes_", ())) > 2
     found = [(_by_class(inner, weights) if several else weights, lead) for weights, lead in found]
-    word = _word(model, list(found[0][0].columns)) if isinstance(found[0][0], pd.DataFrame) else ""
-    table = pd.concat([_long(weights, lead, word) for weights, lead in found])
+    word = _output_name(model, list(found[0][0].columns)) if isinstance(found[0][0], pd.DataFrame) else ""
+    table = pd.concat([_long_table(weights, lead, word) for weights, lead in found])
     if isinstance(model, CohortModel) and not has_classes(model):
         table["weight"] *= model.target_scale_
     return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def _of_kernels(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
+def _linear_kernel_weights(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Weights of the features of each linear kernel, and what stands in front of them."""
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
@@ -239,7 +239,7 @@ def _of_kernels(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
     return found
 
 
-def _of_columns(inner: Any) -> tuple[Any, dict[str, Any]]:
+def _regression_weights(inner: Any) -> tuple[Any, dict[str, Any]]:
     """Coefficients of a regression on all columns: for features as they were prepared."""
     weights = inner.coefficients()
     return weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))}
@@ -253,14 +253,14 @@ def _by_class(inner: Any, weights: Any) -> pd.DataFrame:
     return pd.DataFrame({first: 0.0 - weights, second: weights})
 
 
-def _word(model: Any, outputs: list[Any]) -> str:
+def _output_name(model: Any, outputs: list[Any]) -> str:
     """What outputs are: classes, which may be those that the model inside knows, pairs of classes, or targets."""
     if not has_classes(model):
         return "target"
     return "class" if set(outputs) <= set(model.classes_) else "pair"
 
 
-def _long(weights: Any, lead: dict[str, Any], word: str) -> pd.DataFrame:
+def _long_table(weights: Any, lead: dict[str, Any], word: str) -> pd.DataFrame:
     """Weights of features, one row for each (and for each class, pair of classes or target)."""
     table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
     features = [str(feature) for feature in table.index]
@@ -278,7 +278,7 @@ def run(chosen: argparse.Namespace) -> int:
     model = load_model(chosen)
     samples = NewSamples(chosen, model)
     X = samples.whole()
-    able = decided(model, X)
+    able = predictable(model, X)
     with working("explaining"):
         tables = explaining_tables(model, X)
         page = _report(model, X, able)

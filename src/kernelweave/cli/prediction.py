@@ -118,7 +118,7 @@ def _holds_several(path: str) -> bool:
     return len([name for name in arrays if not name.endswith("ids")]) > 1
 
 
-def assigned(
+def assigned_views(
     words: Sequence[str], columns: Mapping[str, Collection[str]], chosen: argparse.Namespace
 ) -> tuple[list[str], list[str]]:
     """Files as ``view=path``, and what was decided by their columns, in sentences.
@@ -209,7 +209,7 @@ def has_classes(model: Any) -> bool:
     return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
 
 
-def decided(model: Any, X: pd.DataFrame) -> np.ndarray:
+def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
     """Which samples have a view that the model needs."""
     able = X.notna().to_numpy().any(axis=1)
     if not able.any():
@@ -225,7 +225,7 @@ def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
 
     Rows of samples that have no view that the model needs are empty.
     """
-    able = decided(model, X)
+    able = predictable(model, X)
     known = X[able]
     parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
     table = pd.DataFrame(parts, index=known.index)
@@ -299,7 +299,7 @@ class NewSamples:
 
     def __init__(self, chosen: argparse.Namespace, model: Any):
         columns = columns_of(model)
-        files, self.notes = assigned(chosen.files, columns.views, chosen)
+        files, self.notes = assigned_views(chosen.files, columns.views, chosen)
         unread = _unread(files, columns, self.notes)
         self.matrices = _matrices(chosen, columns)
         self.wanted = ", ".join(columns.read)

@@ -114,7 +114,7 @@ def declare(
     matrices = dict(matrices or {})
     for name, matrix in matrices.items():
         Precomputed(matrix, name)  # symmetric, or an error that names it
-    y, n_missing = _there(y)
+    y, n_missing = _without_missing(y)
     X = X.loc[y.index] if n_missing else X
     groups = groups.loc[y.index] if groups is not None and n_missing else groups
     chosen, why = (task, "as given") if task is not None else guess_task(y)
@@ -186,7 +186,7 @@ def _folder(protocol: NestedFolds, quick: bool) -> str:
     return f"{name}-seed-{protocol.random_state}" + ("-quick" if quick else "")
 
 
-def _there(y: pd.Series) -> tuple[pd.Series, int]:
+def _without_missing(y: pd.Series) -> tuple[pd.Series, int]:
     """The targets without missing ones, and the number of these."""
     is_there = y.notna().to_numpy()
     if not is_there.any():

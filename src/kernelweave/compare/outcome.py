@@ -213,7 +213,7 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
     Where no method is finished in two folds, or none could be fitted, there is a ValueError.
     """
     cells, n_folds = measured.cells, len(measured.splits)
-    methods, folds = _that_count(list(labels), cells, n_folds)
+    methods, folds = _finished_part(list(labels), cells, n_folds)
     splits = [measured.splits[fold] for fold in folds]
     found = [_result(method, labels[method], [cells[method, fold][0] for fold in folds], splits) for method in methods]
     failed = [result for result in found if result.failed is not None]
@@ -243,7 +243,7 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
         n_done=len(cells),
         unfinished=[label for method, label in labels.items() if method not in methods],
     )
-    return dataclasses.replace(outcome, results=_tested(outcome))
+    return dataclasses.replace(outcome, results=_with_tests(outcome))
 
 
 def simplicity(method: str) -> int:
@@ -257,7 +257,7 @@ def place_in(order: Sequence[str], method: str) -> int:
     return order.index(key) if key in order else len(order)
 
 
-def _that_count(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> tuple[list[str], list[int]]:
+def _finished_part(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> tuple[list[str], list[int]]:
     """The methods and folds that count, all of whose cells are there."""
     whole = [fold for fold in range(n_folds) if all((method, fold) in cells for method in methods)]
     if len(whole) >= 2:
@@ -299,7 +299,7 @@ def _chosen(results: Sequence[MethodResult], place: int) -> MethodResult:
     )
 
 
-def _tested(outcome: CompareOutcome) -> list[MethodResult]:
+def _with_tests(outcome: CompareOutcome) -> list[MethodResult]:
     base = outcome.baseline
     if base is None:
         return outcome.results

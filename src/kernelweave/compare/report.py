@@ -439,21 +439,24 @@ def build_report(
             f"The winner, {outcome.winner.label}, is no kernel machine: the sections on the model are about the best "
             f"of these, {models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
-    kept = model.has_needed_views(problem.X)
+    has_views = model.has_needed_views(problem.X)
     rows = data_rows(cohort, declared)
-    if not kept.all():
+    if not has_views.all():
         rows.append(
-            ("sections on the model", f"leave {int((~kept).sum())} samples out, which lack all views that it needs")
+            (
+                "sections on the model",
+                f"leave {int((~has_views).sum())} samples out, which lack all views that it needs",
+            )
         )
-    groups = None if problem.groups is None else problem.groups[kept]
+    groups = None if problem.groups is None else problem.groups[has_views]
     folds: Any = False
     if with_views:
-        splits = protocol.split(problem.y[kept], problem.is_classification, groups=groups)[: protocol.n_folds]
+        splits = protocol.split(problem.y[has_views], problem.is_classification, groups=groups)[: protocol.n_folds]
         folds = [(split.train, split.test) for split in splits]
     made = report(
         model,
-        problem.X[kept],
-        problem.y[kept],
+        problem.X[has_views],
+        problem.y[has_views],
         cv=folds,
         groups=groups,
         comparison=(sentences, methods_section(outcome, declared)),
