@@ -5,7 +5,7 @@ number                    meaning
 ========================  ==========================================================================================
 ``test``                  errors on the test samples, in per cent
 ``log_loss``              mean of -log of the probability of the true class, which counts as at least 1e-6
-``stored``                training samples that a prediction needs, see `stored`
+``stored``                training samples that a prediction needs
 ``seconds``               processor time of the selection of the setting and of the fit, with one thread
 ``predict_seconds``       the same of the prediction of all test samples
 ``memory_mb``             largest memory of the process in that time, above what it had at the start (Linux only)

@@ -1,4 +1,12 @@
-"""Tables 2 and 5 and Figure 2 of SLDR: Gönen and Alpaydın, Supervised and localized dimensionality reduction."""
+"""Tables 2 and 5 and Figure 2 of SLDR: Gönen and Alpaydın, Supervised and localized dimensionality reduction.
+
+================  ====================================================================
+paper             here
+================  ====================================================================
+SLDR              `sldr`: a projection of each representation, and of the gating inputs
+R_m, R_G, P       n_components, gating_components, n_regions
+================  ====================================================================
+"""
 
 from __future__ import annotations
 
@@ -11,16 +19,6 @@ from experiments.tables.thesis_localized import CLOSED, VIEWS, papers_localized
 from kernelweave.combiners import ConvexMKL, KernelMap, Projected, Softmax
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import KFoldProtocol, ThesisProtocol
-
-# The methods of the experiments with projections: SLDR, and global and local projection kernels with their rivals.
-#
-# ================  ====================================================================
-# paper             here
-# ================  ====================================================================
-# SLDR              `sldr`: a projection of each representation, and of the gating inputs
-# LPK, GPK (P = 1)  `projection_experiment`, thesis 5.4.3
-# R_m, R_G, P       n_components, gating_components, n_regions
-# ================  ====================================================================
 
 _SEEDED = {"random_state": 0}
 

@@ -1,4 +1,12 @@
-"""Figures 5.19 to 5.22 of M. Gönen's PhD thesis (Boğaziçi University, 2010), as tables."""
+"""Figures 5.19 to 5.22 of M. Gönen's PhD thesis (Boğaziçi University, 2010), as tables.
+
+================  ====================================================================
+thesis            here
+================  ====================================================================
+LPK, GPK (P = 1)  `projection_experiment`, 5.4.3
+P                 n_regions
+================  ====================================================================
+"""
 
 from __future__ import annotations
 
@@ -12,16 +20,6 @@ from kernelweave.combiners import Projected, Softmax
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import SubjectProtocol, ThesisProtocol
 from kernelweave.reduction import reduced_svm
-
-# The methods of the experiments with projections: SLDR, and global and local projection kernels with their rivals.
-#
-# ================  ====================================================================
-# paper             here
-# ================  ====================================================================
-# SLDR              `sldr`: a projection of each representation, and of the gating inputs
-# LPK, GPK (P = 1)  `projection_experiment`, thesis 5.4.3
-# R_m, R_G, P       n_components, gating_components, n_regions
-# ================  ====================================================================
 
 _SEEDED = {"random_state": 0}
 _REGIONS = (1, 2, 3)

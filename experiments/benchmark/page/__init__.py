@@ -3,11 +3,10 @@
 ============  ======================================================================================
 module        contents
 ============  ======================================================================================
-`shared`      the cells on which methods can be compared
-`ranks`       mean ranks, and the tests of Friedman, Nemenyi, Wilcoxon and Holm
+`ranks`       cells that can be compared, mean ranks, and the tests of Friedman, Nemenyi, Wilcoxon and Holm
 `findings`    what the cells show, in sentences
 `tables`      tables in Markdown
-`pictures`    critical differences, and accuracy against costs; `labels` places the names at marks
+`pictures`    critical differences, and accuracy against costs
 `writing`     `write_benchmark_page`
 ============  ======================================================================================
 """
