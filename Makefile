@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 TORCH := .venv-torch
 DASK := .venv-dask
 # All tests with the marker dask; those that kill workers, which then start again, come last.
-ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster.py tests/engines/cluster
+ON_DASK := tests/cli/test_on_cluster.py tests/compare/test_on_cluster.py tests/experiments/benchmark/test_on_cluster.py tests/engines/cluster
 BUILD := .venv-build
 DOCS := .venv-docs
 SITE := build/site
@@ -18,7 +18,7 @@ GENERATED := docs/gallery docs/api/generated
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
 
-# PYTEST: further options of pytest, such as --cov=kernelweave
+# PYTEST: further options of pytest, such as --cov=kernelweave --cov=experiments
 test: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" $(PYTEST)
 
@@ -71,13 +71,13 @@ bench: $(INSTALLED)
 
 # The digest docs/results.md, and in docs/results a page for each table and the figures of the digest.
 results: $(INSTALLED)
-	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
+	$(RUN) -m experiments reproduce all --page docs/results.md
 
 defaults: $(INSTALLED)
-	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
+	$(RUN) -m experiments defaults --page docs/defaults.md
 
 benchmark: $(INSTALLED)
-	$(VENV)/bin/kernelweave benchmark --page docs/benchmark.md
+	$(RUN) -m experiments benchmark --page docs/benchmark.md
 
 # The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery; `docs-quick`
 # shows it without its pictures. Neither fetches anything. `docs-output` runs the code of the pages, and compares what it

@@ -2,7 +2,7 @@
 
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernelweave.experiments.benchmark.ingredients import on_columns
+from experiments.benchmark.ingredients import on_columns
 
 NAME = "nearest neighbours"
 

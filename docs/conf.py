@@ -14,7 +14,7 @@ from pathlib import Path
 import kernelweave
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS / "_extensions"))
+sys.path[:0] = [str(DOCS / "_extensions"), str(DOCS.parent)]  # beside the extensions, the package `experiments`
 os.environ["MPLBACKEND"] = "Agg"
 
 
@@ -39,6 +39,7 @@ version = release = kernelweave.__version__
 extensions = [
     "api_names",
     "mathml",
+    "moved_pages",
     "root_pages",
     "myst_parser",
     "numpydoc",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from kernelweave import MKLClassifier
-from kernelweave.experiments.engine.cluster import FoldSource
+from kernelweave.compare.workers import FoldSource
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian
 

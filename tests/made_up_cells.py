@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from kernelweave.experiments.benchmark.data_sets import DATA_SETS
-from kernelweave.experiments.benchmark.results import COLUMNS
+from experiments.benchmark import DATA_SETS
+from experiments.benchmark.results import COLUMNS
 
 # A method: family, accuracy above the common level, seconds, share of stored samples.
 METHODS = {

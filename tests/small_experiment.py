@@ -3,18 +3,11 @@
 import sys
 import time
 
+from experiments.declaration import Collection, Experiment, Method, Paper, SurfaceSearch, over_datasets
+from experiments.fold import Fold
+from experiments.reports.writing import write_report
+from experiments.runner import run_experiment
 from kernelweave.combiners import ConvexMKL
-from kernelweave.experiments import (
-    Collection,
-    Experiment,
-    Method,
-    Paper,
-    SurfaceSearch,
-    over_datasets,
-    run_experiment,
-    write_report,
-)
-from kernelweave.experiments.engine.fold import Fold
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.model_selection import ThesisProtocol
 

@@ -128,6 +128,11 @@ def test_the_wheel_holds_what_is_not_python(members, name):
     assert f"kernelweave/{name}" in members
 
 
+@pytest.mark.distribution
+def test_the_wheel_holds_the_library_alone(members):
+    assert {name.partition("/")[0].partition("-")[0] for name in members} == {"kernelweave"}
+
+
 @pytest.fixture(scope="module")
 def tracked() -> set[str]:
     """The files of the repository."""

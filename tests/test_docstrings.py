@@ -12,7 +12,7 @@ PACKAGES = (
         f"kernelweave.{name}"
         for name in (
             *("kernels", "combiners", "machines", "estimators", "solvers", "reduction", "model_selection", "datasets"),
-            *("display", "views", "saving", "experiments", "files", "reporting"),
+            *("display", "views", "saving", "compare", "files", "reporting"),
         )
     ),
 )

@@ -39,9 +39,11 @@ ALLOWED = {
     "datasets": FRAMES | {"views"},
     "saving": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
-    "experiments": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
-    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "experiments", "_version", *BELOW, *WORK},
+    "compare": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
+    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "compare", "_version", *BELOW, *WORK},
 }
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"  # beside the library, which never imports it
+BY_EXPERIMENTS = FRAMES | {"rich", "__version__", "stack_views", "experiments", "compare", "cli", *BELOW, *WORK}
 STANDARD = sys.stdlib_module_names
 FOR_ALL = {"_extras", "_warnings", "validation"}
 
@@ -91,6 +93,16 @@ def test_package_imports_only_what_its_rule_names(package):
     for path in (ROOT / package).rglob("*.py"):
         allowed = STANDARD | NUMERICS | FOR_ALL | ALLOWED[package] | {package}
         assert imported_names(path, *folder_of(path)) <= allowed, path
+
+
+def test_the_library_never_imports_the_experiments():
+    for path in ROOT.rglob("*.py"):
+        assert "experiments" not in imported_names(path, *folder_of(path)), path
+
+
+def test_the_experiments_import_only_what_their_rule_names():
+    for path in EXPERIMENTS.rglob("*.py"):
+        assert imported_names(path) <= STANDARD | NUMERICS | {"_extras", "validation"} | BY_EXPERIMENTS, path
 
 
 def test_the_rule_sees_a_forbidden_import(tmp_path):
@@ -159,6 +171,13 @@ def test_no_package_uses_a_private_name_of_another(package, defined):
     own = set().union(*(defined[path] for path in files))
     foreign = set().union(*defined.values()) - own
     found = {str(path.relative_to(ROOT)): foreign_private_names(path, foreign, *folder_of(path)) for path in files}
+    assert not {path: names for path, names in found.items() if names}
+
+
+def test_the_experiments_use_no_private_name_of_the_library(defined):
+    files = sorted(EXPERIMENTS.rglob("*.py"))
+    foreign = set().union(*defined.values()) - set().union(*map(defined_names, files))
+    found = {str(path): foreign_private_names(path, foreign, "experiments") for path in files}
     assert not {path: names for path, names in found.items() if names}
 
 
@@ -237,7 +256,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
         "datasets",
         "display",
         "saving",
-        "experiments",
+        "compare",
         "cli",
         "reporting",
     }

@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 PACKAGES = (
-    *("combiners", "datasets", "display", "estimators", "experiments", "files", "kernels", "model_selection"),
+    *("combiners", "compare", "datasets", "display", "estimators", "files", "kernels", "model_selection"),
     *("recipes", "reduction", "reporting"),
 )
 

@@ -55,7 +55,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "saving", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "persistence"),
+    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",

@@ -6,11 +6,12 @@ import warnings
 
 import pytest
 
-from kernelweave.cli.failing import guarded, one_line
+from kernelweave.cli import guarded
+from kernelweave.cli.messages import one_line
 
 _PIPE = """
 import sys
-from kernelweave.cli.failing import guarded
+from kernelweave.cli.messages import guarded
 
 def command():
     for number in range(100_000):
@@ -84,7 +85,7 @@ def test_a_reader_that_has_enough_is_no_error():
 
 
 def test_letters_that_the_terminal_lacks(monkeypatch):
-    code = "from kernelweave.cli.failing import guarded; guarded('kernelweave', lambda: print('0.9 \\u00b1 0.1') or 0)"
+    code = "from kernelweave.cli.messages import guarded; guarded('kernelweave', lambda: print('0.9 \\u00b1 0.1') or 0)"
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert run.stdout.strip() == rb"0.9 \xb1 0.1"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from kernelweave import load
-from kernelweave.cli import in_blocks, main
+from kernelweave.cli import fit, main
 
 pytest.importorskip("pyarrow")
 N, N_NEW = 200, 30
@@ -65,16 +65,14 @@ def test_predictions_in_blocks_and_as_ever_are_the_same(cohort, tmp_path, capsys
 def test_large_files_are_read_in_blocks_and_small_ones_as_ever(cohort, monkeypatch, tmp_path):
     folder, _ = cohort
     seen = []
-    real = in_blocks.open_views
-    monkeypatch.setattr(
-        in_blocks, "open_views", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1]
-    )
+    real = fit.open_views
+    monkeypatch.setattr(fit, "open_views", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1])
     main(["predict", *new(folder), "--out", str(tmp_path / "p.csv")])
     assert not seen
-    monkeypatch.setattr(in_blocks, "available_memory", lambda: 1000)
+    monkeypatch.setattr(fit, "available_memory", lambda: 1000)
     assert main(["predict", *new(folder), "--out", str(tmp_path / "p.csv")]) == 0
     assert len(seen) == 1
-    monkeypatch.setattr(in_blocks, "available_memory", lambda: 20_000)  # the files are large, what they hold is not
+    monkeypatch.setattr(fit, "available_memory", lambda: 20_000)  # the files are large, what they hold is not
     main(["predict", *new(folder), "--out", str(tmp_path / "p.csv")])
     assert len(seen) == 2 and seen[-1].nbytes < 0.25 * 20_000
 

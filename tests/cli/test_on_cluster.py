@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("distributed")
 
 from dask_cluster import client, time_limit  # noqa: F401
+from experiments.command import main as run_experiments
+from kernelweave.cli import compare as module
 from kernelweave.cli import main
-from kernelweave.cli.commands import compare as module
 from small_experiment import SMALL
 
 pytestmark = pytest.mark.dask
@@ -96,11 +97,11 @@ def timeless(table):
 
 
 def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
-    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", lambda name: SMALL)
+    monkeypatch.setattr("experiments.command.find_experiment", lambda name: SMALL)
     call = ["reproduce", "small", "--quick", "--jobs", "1", "--output"]
-    assert main([*call, str(tmp_path / "here")]) == 0
+    assert run_experiments([*call, str(tmp_path / "here")]) == 0
     assert not shipped
-    assert main([*call, str(tmp_path / "there"), "--dask", client.scheduler.address]) == 0
+    assert run_experiments([*call, str(tmp_path / "there"), "--dask", client.scheduler.address]) == 0
     assert cells_of(tmp_path / "here") == cells_of(tmp_path / "there") != {}
     here, there = (json.loads((tmp_path / name / "table-small-quick.json").read_text()) for name in ("here", "there"))
     assert without_times(here) == without_times(there)
@@ -121,7 +122,7 @@ def _without_seconds(value):
 
 def test_reproduce_an_unknown_table(client, tmp_path, capsys):  # noqa: F811
     call = ["reproduce", "no such table", "--output", str(tmp_path), "--dask", client.scheduler.address]
-    assert main(call) == 2 and "no such table" in capsys.readouterr().err
+    assert run_experiments(call) == 2 and "no such table" in capsys.readouterr().err
 
 
 def test_no_scheduler(folder, capsys, monkeypatch):

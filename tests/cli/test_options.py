@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelweave.cli.checking import check
+from kernelweave.cli import check
 from kernelweave.cli.options import EXAMPLES, METHODS, build_parser, parse
 
 COMPARE = ["compare", "rna.csv", "--target", "labels.csv:diagnosis"]
@@ -188,5 +188,5 @@ def test_a_wrong_call_imports_nothing_heavy():
 
 def test_every_command_is_listed():
     listed = build_parser().format_help()
-    for name in (*EXAMPLES, "demo", "reproduce", "defaults"):
+    for name in (*EXAMPLES, "demo"):
         assert f"    {name}" in listed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kernelweave import read_views
-from kernelweave.cli.wording import in_options
+from kernelweave.cli.messages import in_options
 
 PARAMETERS = re.compile(r"\b(id|sep|target|encoding|decimal|paths|keep_columns)=|mapping")
 

@@ -9,7 +9,7 @@ import pytest
 
 from kernelweave import MKLClassifier, save
 from kernelweave.cli import main
-from kernelweave.cli.telling import write_table
+from kernelweave.cli.explanation import write_table
 from kernelweave.recipes import CohortModel
 from kernelweave.saving import atomic
 from kernelweave.saving.atomic import naming, replace_file
@@ -70,7 +70,7 @@ def test_the_command_line_names_the_file(monkeypatch, tmp_path, capsys):
         assert main(words) == 2
     assert f"{str(out)!r}: No space left on device" in capsys.readouterr().err and not out.exists()
     with monkeypatch.context() as patched:
-        patched.setattr("kernelweave.cli.commands.predict.as_csv", full)  # of the temporary file
+        patched.setattr("kernelweave.cli.prediction.as_csv", full)  # of the temporary file
         patched.setattr("tempfile.tempdir", str(tmp_path))
         assert main(words) == 2
     assert f"{str(tmp_path)!r}: No space left on device" in capsys.readouterr().err

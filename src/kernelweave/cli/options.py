@@ -1,22 +1,24 @@
-"""Commands and their options, as `argparse` parsers; nothing heavy is imported for them.
+"""Commands and their options, as `argparse` parsers, and the checks of a call before anything is read.
 
-A wrong call is answered in one line, ``kernelweave compare: error: ...; see kernelweave compare --help``, and exit
-status 2.
+Nothing heavy is imported for them. A wrong call is answered in one line, ``kernelweave compare: error: ...; see
+kernelweave compare --help``, and exit status 2. What is wrong in view of other options, or of files, is a `ValueError`
+or an `OSError` of `check`, which `messages.guarded` prints in one line.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .._version import __version__
-from .failing import one_line
-from .option_types import duration, encoding, id_column, path, separator, whole
+from .messages import one_line
 
 METHODS = (
     *("alone:VIEW", "concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected"),
@@ -30,7 +32,65 @@ EXAMPLES = {
     "explain": "kernelweave explain results/best.kw rna-new.csv protein=protein-new.csv --out why/",
     "report": "kernelweave report results/",
 }
+MOVED = ("reproduce", "defaults", "benchmark")  # commands of `experiments`, which is not part of the library
 _LARGEST_SEED = 2**32 - 1
+_FOLDERS = ("compare", "explain", "report")  # commands whose --out is a folder
+_SUFFIX = re.compile(r"(\.(csv|tsv|tab|txt|parquet|pq|npy|npz|h5mu|h5ad))(\.(gz|bz2|xz))*$", re.IGNORECASE)
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def whole(least: int, largest: float = math.inf) -> Any:
+    """A type of options: whole numbers from `least` on."""
+
+    def number(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else None
+        if value is None or not least <= value <= largest:
+            upper = "" if largest == math.inf else f" and at most {largest:.0f}"
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}{upper}, not {text!r}")
+        return value
+
+    return number
+
+
+def duration(text: str) -> float:
+    """Seconds of "90", "90s", "30m", "2h" or "1h30m"."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip().lower())
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    whole = "".join(number + unit for number, unit in parts) == text.strip().lower()
+    if not whole or not 0 < seconds < math.inf or any(not unit for _, unit in parts[:-1]):
+        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 30m or 2h, not {text!r}")
+    return seconds
+
+
+def id_column(text: str) -> str | bool:
+    """The name of a column; False for "none"."""
+    if not text:
+        raise argparse.ArgumentTypeError('must be the name of a column, or "none", not an empty text')
+    return False if text == "none" else text
+
+
+def separator(text: str) -> str:
+    """One character; the tab also in words."""
+    text = {r"\t": "\t", "tab": "\t"}.get(text, text)
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(rf"must be one character, such as ; or \t (tab), not {text!r}")
+    return text
+
+
+def encoding(text: str) -> str:
+    """The name of an encoding that Python has."""
+    try:
+        "".encode(text)
+    except (LookupError, ValueError):
+        raise argparse.ArgumentTypeError(f"must be the name of an encoding, such as cp1252, not {text!r}") from None
+    return text
+
+
+def path(text: str) -> Path:
+    """A path, that of a user's home folder written out."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be a path, not {text!r}")
+    return Path(os.path.expanduser(text))  # that of pathlib fails where there is no such user
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,13 +105,17 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a call; `command` is the command's name, None where there is none, and `parser` its parser.
-
-    What can be wrong with options in view of others, and of files, is checked by `checking.check`, which also turns
-    several ``--id`` into a mapping from files to columns.
-    """
+    """The options of a call; `command` is the command's name, None where there is none, and `parser` its parser."""
     parser = build_parser()
-    chosen, rest = parser.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in MOVED:
+        parser.error(f"{words[0]} has moved: run python -m experiments {words[0]} in a clone of the repository")
+    return parsed(parser, words)
+
+
+def parsed(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
+    """The options of a call; those that the parser does not know are an error of the command."""
+    chosen, rest = parser.parse_known_args(words)
     own = chosen.parser
     unknown = [word for word in rest if word.startswith("-")]
     if unknown:
@@ -77,14 +141,11 @@ def build_parser() -> Parser:
     _add_explain(commands)
     _add_report(commands)
     _add_demo(commands)
-    _add_reproduce(commands)
-    _add_defaults(commands)
-    _add_benchmark(commands)
     return parser
 
 
-def _add(commands: Any, name: str, summary: str, description: str = "") -> Parser:
-    """A command; those for people's own files end their help with an example."""
+def add_command(commands: Any, name: str, summary: str, description: str = "") -> Parser:
+    """A command with its parser; the help of those for people's own files ends with an example."""
     epilog = f"example:\n  {EXAMPLES[name]}" if name in EXAMPLES else None
     parser = commands.add_parser(
         name,
@@ -98,7 +159,7 @@ def _add(commands: Any, name: str, summary: str, description: str = "") -> Parse
 
 
 def _add_compare(commands: Any) -> None:
-    parser = _add(
+    parser = add_command(
         commands,
         "compare",
         "compare ways to combine the views in your files, and say which to use",
@@ -116,7 +177,8 @@ def _add_compare(commands: Any) -> None:
         nargs="+",
         action="extend",
         metavar="METHOD",
-        help=f"compare these only (default: all that the data allow): alone (each view by itself), {_listed_methods()}",
+        help="compare these only (default: all that the data allow): alone (each view by itself), "
+        f"{', '.join(METHODS)}",
     )
     group.add_argument(
         "--max-time",
@@ -124,12 +186,12 @@ def _add_compare(commands: Any) -> None:
         metavar="TIME",
         help="start no further fold after this time, such as 90s, 30m or 2h; the same call goes on later",
     )
-    _add_dask(group)
+    add_dask(group)
     _add_run_options(parser)
 
 
 def _add_fit(commands: Any) -> None:
-    parser = _add(
+    parser = add_command(
         commands,
         "fit",
         "fit one method on your files and save the model",
@@ -139,13 +201,13 @@ def _add_fit(commands: Any) -> None:
     )
     _add_training_files(parser)
     _add_out(parser, Path("model.kw"), "file of the model (default model.kw)")
-    parser.add_argument("--method", default="mean", metavar="METHOD", help=f"{_listed_methods()} (default mean)")
+    parser.add_argument("--method", default="mean", metavar="METHOD", help=f"{', '.join(METHODS)} (default mean)")
     _add_in_blocks(parser)
     _add_run_options(parser)
 
 
 def _add_predict(commands: Any) -> None:
-    parser = _add(
+    parser = add_command(
         commands,
         "predict",
         "predict new samples with a saved model",
@@ -174,7 +236,7 @@ def _add_in_blocks(parser: Parser) -> None:
 
 
 def _add_explain(commands: Any) -> None:
-    parser = _add(
+    parser = add_command(
         commands,
         "explain",
         "explain what a saved model predicts for new samples",
@@ -186,7 +248,7 @@ def _add_explain(commands: Any) -> None:
 
 
 def _add_report(commands: Any) -> None:
-    parser = _add(
+    parser = add_command(
         commands,
         "report",
         "draw a report again from its report.json",
@@ -197,59 +259,10 @@ def _add_report(commands: Any) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    parser = _add(commands, "demo", "compare ways to combine six views of handwritten digits")
+    parser = add_command(commands, "demo", "compare ways to combine six views of handwritten digits")
     parser.add_argument("--output", type=Path, default=Path("kernelweave-demo.png"), help="where to save the picture")
     parser.add_argument("--repeats", type=whole(1), default=5, help="repeats of two-fold cross-validation (default 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the splits (default 0)")
-
-
-def _add_reproduce(commands: Any) -> None:
-    parser = _add(commands, "reproduce", "run the papers' tables, with paper and ours side by side")
-    parser.add_argument("names", nargs="*", metavar="TABLE", help='number of a table, such as 5.16; or "all"')
-    _add_experiment_options(parser)
-
-
-def _add_defaults(commands: Any) -> None:
-    parser = _add(commands, "defaults", "compare defaults with their alternatives on the data sets that are there")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a default, such as multiclass (default: all)")
-    _add_experiment_options(parser)
-
-
-def _add_benchmark(commands: Any) -> None:
-    parser = _add(
-        commands,
-        "benchmark",
-        "compare methods on many data sets of several views, by fixed splits",
-        "Compare the library's methods, common models and methods of your own on every data set of several views or\n"
-        "kernels that is there, under one budget. Each finished cell is stored; an interrupted run goes on where it\n"
-        "stopped. docs/benchmark_enter.md has the rules and how to enter a method.",
-    )
-    parser.add_argument("names", nargs="*", metavar="SET", help="data sets, or views, masked, kernels (default: all)")
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        action="extend",
-        metavar="METHOD",
-        help="these only, by name; kernelweave, rival: all of the family; none: entries alone (default: all)",
-    )
-    parser.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a Python file with one more method; may be repeated",
-    )
-    parser.add_argument("--splits", type=whole(1), default=3, metavar="N", help="splits of each data set (default 3)")
-    parser.add_argument(
-        "--jobs", type=whole(1), default=_cores(), metavar="N", help="processes (default: one for each core)"
-    )
-    parser.add_argument(
-        "--max-time",
-        type=duration,
-        metavar="TIME",
-        help="start no further cell after this time, such as 90s, 30m or 2h; the same call goes on later",
-    )
-    _add_experiment_options(parser, jobs=False)
 
 
 def _add_training_files(parser: Parser) -> None:
@@ -321,35 +334,19 @@ def _add_run_options(parser: Parser) -> None:
     group = parser.add_argument_group("run")
     group.add_argument("--seed", type=whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
     group.add_argument(
-        "--jobs", type=whole(1), default=_cores(), metavar="N", help="threads (default: one for each core)"
+        "--jobs", type=whole(1), default=cores(), metavar="N", help="threads (default: one for each core)"
     )
     group.add_argument("--quick", action="store_true", help="fewer settings to choose from: a first impression")
 
 
-def _add_dask(parser: Any) -> None:
+def add_dask(parser: Any) -> None:
+    """The option ``--dask``."""
     parser.add_argument(
         "--dask",
         metavar="ADDRESS",
         help="run folds on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786, whose workers read the "
         "same files (kernelweave[dask])",
     )
-
-
-def _add_experiment_options(parser: Parser, jobs: bool = True) -> None:
-    """What the commands share that run experiments; `jobs`: whether folds are threads, by --jobs."""
-    parser.add_argument("--list", action="store_true", help="list what can be run and whether its data are there")
-    parser.add_argument("--quick", action="store_true", help="fewer folds and samples")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("kernelweave-results"),
-        help="folder for results; a run continues where an earlier one stopped (default kernelweave-results)",
-    )
-    parser.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
-    if jobs:
-        parser.add_argument("--jobs", type=whole(1), default=1, metavar="N", help="folds at the same time (default 1)")
-    _add_dask(parser)
-    parser.add_argument("--page", type=Path, help="also write the page of all full runs in --output, in Markdown")
 
 
 def _no_option(word: str, parser: Parser) -> str:
@@ -360,9 +357,182 @@ def _no_option(word: str, parser: Parser) -> str:
     return f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else "")
 
 
-def _listed_methods() -> str:
-    return ", ".join(METHODS)
-
-
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check(chosen: argparse.Namespace) -> None:
+    """Check the options of a command for people's own files; `methods` and `id` are brought into their final form.
+
+    What is wrong is a `ValueError` or an `OSError` that names the option and the remedy. Several ``--id`` become a
+    mapping from files to columns.
+    """
+    views = _checked_files(chosen)
+    if getattr(chosen, "id", None):
+        chosen.id = _id_by_file(chosen, views)
+    if hasattr(chosen, "model"):
+        _check_readable(chosen.model, "the model")
+    if hasattr(chosen, "results"):
+        _check_results(chosen.results)
+    if chosen.command == "compare":
+        chosen.methods = _split_methods(chosen.methods, views)
+        for name in chosen.methods or []:
+            check_method(name, views)
+    if chosen.command == "fit":
+        check_method(chosen.method, views)
+        if chosen.method == "alone":
+            raise ValueError(f"--method alone needs a view, such as alone:{next(iter(views))}")
+    _check_diagonals(chosen)
+    if chosen.out is not None:
+        _check_out(chosen, views)
+
+
+def check_method(name: str, views: Collection[str] = ()) -> None:
+    """Refuse a method that is none, and name those that are, or the one that was meant."""
+    if name in METHODS or name == "alone" or (name.startswith("alone:") and name != "alone:"):
+        return
+    if Path(name).exists():
+        raise ValueError(f"{name!r} behind --methods is a file, not a method; give the files before the options")
+    known = [*(method for method in METHODS if method != "alone:VIEW"), *(f"alone:{view}" for view in views)]
+    close = get_close_matches(name, known, n=1)
+    meant = f"did you mean {close[0]!r}?" if close else f"the methods are {', '.join(METHODS)}"
+    raise ValueError(f"there is no method {name!r}; {meant}")
+
+
+def _split_methods(given: Sequence[str] | None, views: Collection[str]) -> list[str] | None:
+    """Methods that are given as "mean,lp" or as "mean lp", each once."""
+    if given is None:
+        return None
+    whole = {f"alone:{view}" for view in views}
+    parts = [part for word in given for part in ([word] if word in whole else word.split(","))]
+    names = list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+    if not names:
+        raise ValueError(f"--methods names no method; the methods are {', '.join(METHODS)}")
+    return names
+
+
+def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
+    """The views' names and the files that they are in, as far as that is known before files are opened."""
+    views: dict[str, str] = {}
+    if not hasattr(chosen, "files"):
+        return views
+    if not chosen.files and not chosen.kernel:
+        raise ValueError("give at least one file, such as rna.csv, or a matrix by --kernel name=matrix.csv")
+    entries = [_named(word) for word in chosen.files]
+    for word in chosen.kernel:
+        name, equals, path = word.partition("=")
+        if not equals or not name.strip() or not path:
+            raise ValueError(f"--kernel {word}: write name=file, such as --kernel similarity={word.strip('=')}")
+        entries.append((name, path))
+    for place, (name, path) in enumerate(entries):
+        _check_readable(path, "a file", folder=place < len(chosen.files) and hasattr(chosen, "in_blocks"))
+        if name in views:
+            raise ValueError(
+                f"the view {name!r} would be both {views[name]} and {path}; give one of them another name, such as "
+                f"{name}2={path}"
+            )
+        views[name] = path
+    return views
+
+
+def _id_by_file(chosen: argparse.Namespace, views: dict[str, str]) -> str | bool | dict[str, str]:
+    """One column for all files, or a mapping from files to columns where some have a column of their own."""
+    files = {name: Path(path).name for name, path in views.items()}
+    for place in (getattr(chosen, "target", None), getattr(chosen, "groups", None)):
+        starts = [(place or "")[: colon.start()] for colon in re.finditer(":", place or "")]
+        found = next((Path(start).name for start in starts if without_suffix(start) != start), None)
+        if found is not None and found not in files.values():
+            files[found] = found
+    common: list[str | bool] = []
+    own: dict[str, str] = {}
+    for word in chosen.id if isinstance(chosen.id, list) else [chosen.id]:
+        left, equals, column = ("", "", "") if word is False else word.partition("=")
+        if equals and column and (left in files or left in files.values()):
+            own[left] = column
+        else:
+            common.append(word)
+    if len(common) > 1:
+        raise ValueError(f"--id names two columns for all files, {common[0]!r} and {common[1]!r}; write FILE=COLUMN")
+    if not own:
+        return common[0]
+    if common == [False]:
+        raise ValueError('--id none is for all files; give each of them a column, FILE=COLUMN, or "none" alone')
+    mapping = {}
+    for name, file in files.items():
+        column = own.get(name) or own.get(file) or (common[0] if common else None)
+        if column is not None:
+            mapping[name if list(files.values()).count(file) > 1 else file] = str(column)
+    return mapping
+
+
+def without_suffix(name: str) -> str:
+    """A file's name without the suffixes of its format and compression."""
+    return _SUFFIX.sub("", name)
+
+
+def _named(word: str) -> tuple[str, str]:
+    """Name and path of "name=path" or "path"."""
+    before, equals, after = word.partition("=")
+    if equals and before and not set(before) & set("/\\") and not Path(word).exists():
+        return before, after
+    return without_suffix(Path(word).name), word
+
+
+def _check_readable(path: str, what: str, *, folder: bool = False) -> None:
+    file = Path(os.path.expanduser(path))
+    if path and file.is_dir() and not folder:
+        raise ValueError(f"{path!r} is a folder, not {what}; give the files in it")
+    if not path or not file.exists():
+        there = file.parent
+        close = get_close_matches(file.name, [entry.name for entry in there.iterdir()], n=1) if there.is_dir() else []
+        meant = f"; did you mean {there / close[0]}?" if close else f" (the working directory is {Path.cwd()})"
+        raise FileNotFoundError(f"there is no file {path!r}{meant}")
+    if not os.access(file, os.R_OK):
+        raise PermissionError(f"the file {path!r} cannot be read: permission denied")
+
+
+def _check_results(path: Path) -> None:
+    """Refuse a folder without report.json."""
+    if path.is_dir() and not (path / "report.json").is_file():
+        raise FileNotFoundError(f"there is no report.json in {path}; compare and explain write one into --out")
+    if not path.is_dir():
+        _check_readable(str(path), "a report")
+
+
+def _check_diagonals(chosen: argparse.Namespace) -> None:
+    matrices = [word.partition("=")[0] for word in getattr(chosen, "kernel", [])]
+    for word in getattr(chosen, "diagonal", []):
+        name, _, text = word.partition("=")
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number):
+            raise ValueError(f"--diagonal {word}: write name=number, such as --diagonal similarity=1")
+        if name not in matrices:
+            raise ValueError(f"--diagonal {word}: there is no --kernel {name}=FILE")
+
+
+def _check_out(chosen: argparse.Namespace, views: dict[str, str]) -> None:
+    """Refuse a place for the results that cannot be written, or that would replace what is read."""
+    out: Path = chosen.out
+    if chosen.command in _FOLDERS and out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is a file; {chosen.command} needs a folder")
+    if chosen.command not in _FOLDERS and out.is_dir():
+        raise ValueError(f"--out {out} is a folder; {chosen.command} needs a file, such as {out / _usual(chosen)}")
+    folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if chosen.command not in _FOLDERS and folder == out:
+        read = [*views.values(), *([chosen.model] if hasattr(chosen, "model") else [])]
+        for path in read:
+            if out.samefile(Path(os.path.expanduser(path))):
+                raise ValueError(f"--out {out} would replace {path}, which is read; choose another path")
+        return
+    if not folder.is_dir():
+        raise ValueError(f"--out {out} cannot be written: {folder} is a file")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"--out {out} cannot be written: no permission to write in {folder}")
+
+
+def _usual(chosen: argparse.Namespace) -> str:
+    return "model.kw" if chosen.command == "fit" else "predictions.csv"

@@ -584,7 +584,7 @@ class PlainMachine(Machine):
         found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
         return DualTerms(**found)
 
-    def solve_dual(  # noqa: D102
+    def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None,
@@ -627,10 +627,10 @@ class PlainMachine(Machine):
         )
         return None if result is None else solution_of(result, self.unit)
 
-    def programs(self) -> list[DualProgram]:  # noqa: D102
+    def programs(self) -> list[DualProgram]:
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
 
-    def decision(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
+    def decision(self, values: np.ndarray) -> np.ndarray:
         return columns(values, 1)[:, 0]
 
 

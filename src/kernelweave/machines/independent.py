@@ -52,7 +52,7 @@ class IndependentMachines(Machine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their targets."""
 
-    def solve_dual(  # noqa: D102
+    def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None,
@@ -62,9 +62,7 @@ class IndependentMachines(Machine):
     ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
-    def refine(  # noqa: D102
-        self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None
-    ) -> Solution:
+    def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         if is_in_blocks(K):
             return super().refine(K, solution, tol, max_steps)
         kept = [part if part.converged and part.violation <= tol else None for part in solution.outputs]

@@ -223,17 +223,17 @@ class Hinge(BinaryLoss):
     'BinaryMachine'
     """
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         ends = bound * y
         return DualTerms(y, np.minimum(ends, 0.0), np.maximum(ends, 0.0))
 
-    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> BinaryMachine:  # noqa: D102
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> BinaryMachine:
         return BinaryMachine(y, bound)
 
-    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:  # noqa: D102
+    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:
         return PosteriorMachine(posterior, bound, y_signed=y)
 
-    def joint(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None = None) -> JointMachine:  # noqa: D102
+    def joint(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None = None) -> JointMachine:
         return JointMachine(labels, bound, posterior=posterior)
 
 
@@ -252,7 +252,7 @@ class SquaredHinge(BinaryLoss):
     (2.0, 0.0)
     """
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         return DualTerms(y, np.where(y > 0.0, 0.0, -np.inf), np.where(y > 0.0, np.inf, 0.0), quadratic=1.0 / bound)
 
 
@@ -266,10 +266,10 @@ class SquaredMargin(BinaryLoss):
     5.0
     """
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         return _unbounded(y, bound)
 
-    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:  # noqa: D102
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:
         return LeastSquaresClassMachine((np.asarray(y) > 0.0).astype(int), bound, n_classes=2)
 
     def one_vs_all(
@@ -299,10 +299,10 @@ class EpsilonInsensitive(RegressionLoss):
     def __init__(self, *, epsilon: float = 0.1):
         self.epsilon = epsilon
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         return DualTerms(y, -bound, bound, insensitivity=check_parameters(self).epsilon)
 
-    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> RegressionMachine:  # noqa: D102
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> RegressionMachine:
         return RegressionMachine(y, bound, epsilon=check_parameters(self).epsilon)
 
 
@@ -327,7 +327,7 @@ class SquaredEpsilonInsensitive(RegressionLoss):
     def __init__(self, *, epsilon: float = 0.1):
         self.epsilon = epsilon
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         return _unbounded(y, bound, check_parameters(self).epsilon)
 
 
@@ -341,10 +341,10 @@ class SquaredError(RegressionLoss):
     1.0
     """
 
-    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         return _unbounded(y, bound)
 
-    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:  # noqa: D102
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:
         return LeastSquaresMachine(y, bound)
 
     def several_targets(

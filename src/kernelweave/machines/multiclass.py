@@ -249,7 +249,7 @@ class JointMachine(_ClassMachine):
         own = self.posterior[np.arange(self.n_samples), self.labels]
         return 2.0 * (own[:, None] - self.posterior)
 
-    def solve_dual(  # noqa: D102
+    def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None,

@@ -155,7 +155,7 @@ class LeastSquaresMachine(Machine):
             raise ValueError("bound (C times the sample weight) of a least-squares machine must be positive")
         self.strata = None
 
-    def solve_dual(  # noqa: D102
+    def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None,

@@ -128,10 +128,10 @@ class ThesisProtocol(Protocol):
         return "5x2 cv paired F test" if self.n_repeats == 5 else super().test_name
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         return f"{_tested(self)}, {_times(self.n_repeats)}two-fold cross-validation on the others"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
         rng = np.random.RandomState(self.random_state)
@@ -141,7 +141,7 @@ class ThesisProtocol(Protocol):
             folds += [Split(rest[train], rest[validation], test=test) for train, validation in pair]
         return folds
 
-    def compare(self, first: Any, second: Any) -> TestResult:  # noqa: D102
+    def compare(self, first: Any, second: Any) -> TestResult:
         return paired_f_test_5x2cv(first, second) if self.n_repeats == 5 else paired_t_test(first, second)
 
 
@@ -173,11 +173,11 @@ class SubjectProtocol(Protocol):
     random_state: int = 0
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         words = f"{self.n_test} random samples of each subject for testing, each other one for validation in its turn"
         return f"{words}, the rest for training"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         if groups is None:
             raise ValueError("SubjectProtocol needs groups, the subject of each sample")
         subjects, counts = np.unique(groups, return_counts=True)
@@ -226,10 +226,10 @@ class KFoldProtocol(Protocol):
     random_state: int = 0
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         return f"{_tested(self)}, {self.n_folds}-fold cross-validation on the others"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
         pairs = _k_fold(self.n_folds, y[rest], stratify, np.random.RandomState(self.random_state))
@@ -260,10 +260,10 @@ class RepeatedHalves(Protocol):
     random_state: int = 0
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         return f"{_times(self.n_repeats)}a random half of each class for training, the rest for testing"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         rng = np.random.RandomState(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_repeats)
         nobody = np.array([], dtype=int)
@@ -299,10 +299,10 @@ class RepeatedKFoldProtocol(Protocol):
     one_result_per_run = True
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         return f"{_times(self.n_repeats)}{self.n_folds}-fold cross-validation, whose folds choose settings and measure"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         rng = np.random.RandomState(self.random_state)
         return [
             Split(train, test, test=test, run=run)
@@ -342,12 +342,12 @@ class RepeatedDraws(Protocol):
     random_state: int = 0
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         validation = f", {self.n_validation} for validation" if self.n_validation else ""
         parts = f"at most {self.n_train} samples for training{validation} and {self.n_test} for testing"
         return f"{_times(self.n_repeats)}{parts}, drawn at random"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         n_samples, rng = len(y), np.random.RandomState(self.random_state)
         n_train, n_validation = min(self.n_train, n_samples // 2), min(self.n_validation, n_samples // 4)
         ends = np.cumsum([n_train, n_validation, self.n_test])
@@ -403,12 +403,12 @@ class NestedFolds(Protocol):
         return TEST_NAME
 
     @property
-    def in_words(self) -> str:  # noqa: D102
+    def in_words(self) -> str:
         times = "" if self.n_repeats == 1 else f"{self.n_repeats} times "
         most = "" if self.max_train is None else f" of at most {self.max_train} training samples"
         return f"{times}{self.n_folds}-fold cross-validation{most}, settings chosen inside"
 
-    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         n_samples = len(y)
         strata = np.unique(np.asarray(y), return_inverse=True)[1] if stratify else np.zeros(n_samples, dtype=int)
         members = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]

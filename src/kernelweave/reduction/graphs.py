@@ -108,7 +108,7 @@ class LDAGraph(Graph):
     def __init__(self, against: str = "between"):
         self.against = against
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         within, total = class_laplacians(labels)
         return within, total if self.against == "total" else total - within
@@ -134,7 +134,7 @@ class PCAGraph(Graph):
     (4, 2)
     """
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         return None, class_laplacians(np.zeros(len(present), dtype=int))[1]
 
 
@@ -170,7 +170,7 @@ class UserGraph(Graph):
         self.W_prime = W_prime
         self.D = D
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         n_samples = len(present)
         if (self.W_prime is None) == (self.D is None):
             raise ValueError("UserGraph needs exactly one of W_prime and D")
@@ -233,7 +233,7 @@ class LPPGraph(Graph):
     def __init__(self, n_neighbors: int = 5):
         self.n_neighbors = n_neighbors
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         numerator = GraphLaplacian.of_affinities(_neighbors(grams, present, self.n_neighbors))
         degree = numerator.diagonal
@@ -278,7 +278,7 @@ class LDEGraph(Graph):
         self.n_neighbors_between = n_neighbors_between
         self.among = among
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         same = labels[:, None] == labels[None, :]
 
@@ -329,7 +329,7 @@ class MFAGraph(Graph):
         self.n_neighbors = n_neighbors
         self.n_neighbors_between = n_neighbors_between
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         same = labels[:, None] == labels[None, :]
         within = _neighbors(grams, present, self.n_neighbors, same)
@@ -387,7 +387,7 @@ class LFDAGraph(Graph):
     def __init__(self, n_neighbors: int = 7):
         self.n_neighbors = n_neighbors
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         n = len(labels)
         local = _averaged(grams, present, lambda K, there: self._local(K, there, labels))
@@ -465,7 +465,7 @@ class SemiSupervisedGraph(Graph):
             raise ValueError("SemiSupervisedGraph needs labels of at least two classes; -1 means that there is none")
         return labels
 
-    def laplacians(self, grams, present, labels):  # noqa: D102
+    def laplacians(self, grams, present, labels):
         check_parameters(self)
         within, total = class_laplacians(labels)
         neighbors = _neighbors(grams, present, self.n_neighbors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Collection, Sequence
 
 from .blocks import Block, Chart, Code, Table, Text
 from .content import Contents
@@ -57,13 +58,14 @@ def _table(table: Table) -> list[str]:
     if not table.columns:
         return []
     names = [_escaped(column.name) for column in table.columns]
-    lines = [_row(names), _row(["---" if column.kind == "text" else "---:" for column in table.columns])]
     shown = table.rows[:ROWS]
     columns = [write_column([row[place] for row in shown], c.kind) for place, c in enumerate(table.columns)]
+    rows = []
     for place in range(len(shown)):
         cells = [_escaped(column[place]) for column in columns]
-        lines.append(_row([f"**{cell}**" if place in table.marked and cell else cell for cell in cells]))
-    lines.append("")
+        rows.append([f"**{cell}**" if place in table.marked and cell else cell for cell in cells])
+    text = [place for place, column in enumerate(table.columns) if column.kind == "text"]
+    lines = [markdown_table(names, rows, text=text), ""]
     notes = [table.note] if table.note else []
     notes += [f"{column.name}: {column.note}" for column in table.columns if column.note]
     if len(table.rows) > ROWS:
@@ -73,8 +75,16 @@ def _table(table: Table) -> list[str]:
     return lines
 
 
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,)) -> str:
+    """A table in which some columns, by their places, are text, and the others numbers.
+
+    >>> print(markdown_table(["method", "rank"], [["a", "1.5"]]))
+    | method | rank |
+    | --- | ---: |
+    | a | 1.5 |
+    """
+    rule = ["---" if place in text else "---:" for place in range(len(headings))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [headings, rule, *rows])
 
 
 def _code(text: str) -> list[str]:

@@ -82,7 +82,7 @@ class Number(Constraint):
     ):
         self.low, self.high, self.above, self.below = low, high, above, below
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return (
             is_number(value)
             and bool(np.isfinite(float(value)))
@@ -92,10 +92,10 @@ class Number(Constraint):
             and (self.below is None or value < self.below)
         )
 
-    def convert(self, value: Any) -> float:  # noqa: D102
+    def convert(self, value: Any) -> float:
         return float(value)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         bounded = self.high is not None or self.below is not None
         if self.low is not None and self.high is not None:
             return [f"a number from {self.low:g} to {self.high:g}"]
@@ -127,7 +127,7 @@ class Whole(Constraint):
     def __init__(self, low: int | None = None, high: int | None = None, *, but_not: int | None = None):
         self.low, self.high, self.but_not = low, high, but_not
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return (
             is_count(value)
             and (self.low is None or value >= self.low)
@@ -135,10 +135,10 @@ class Whole(Constraint):
             and value != self.but_not
         )
 
-    def convert(self, value: Any) -> int:  # noqa: D102
+    def convert(self, value: Any) -> int:
         return int(value)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         if self.but_not is not None:
             return [f"a whole number other than {self.but_not}"]
         if self.low is not None and self.high is not None:
@@ -159,23 +159,23 @@ class Choice(Constraint):
     def __init__(self, *choices: str | None):
         self.choices = choices
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return (value is None or isinstance(value, str)) and any(value == choice for choice in self.choices)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return ["None" if choice is None else f'"{choice}"' for choice in self.choices]
 
 
 class Flag(Constraint):
     """True or False."""
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return isinstance(value, bool | np.bool_)
 
-    def convert(self, value: Any) -> bool:  # noqa: D102
+    def convert(self, value: Any) -> bool:
         return bool(value)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return ["True", "False"]
 
 
@@ -192,30 +192,30 @@ class Exactly(Constraint):
     def __init__(self, number: float, words: str):
         self.number, self.words = number, words
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return is_number(value) and bool(value == self.number)
 
-    def convert(self, value: Any) -> float:  # noqa: D102
+    def convert(self, value: Any) -> float:
         return self.number
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return [self.words]
 
 
 class Seed(Constraint):
     """What scikit-learn makes random numbers from; converted to a `RandomState`."""
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         try:
             check_random_state(value)
         except (ValueError, TypeError, OverflowError):
             return False
         return True
 
-    def convert(self, value: Any) -> np.random.RandomState:  # noqa: D102
+    def convert(self, value: Any) -> np.random.RandomState:
         return check_random_state(value)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return ["None", "a whole number from 0 to 2**32 - 1", "a RandomState"]
 
 
@@ -232,10 +232,10 @@ class Instance(Constraint):
     def __init__(self, kind: type | tuple[type, ...], words: str):
         self.kind, self.words = kind, words
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return isinstance(value, self.kind)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return [self.words]
 
 
@@ -252,10 +252,10 @@ class Offers(Constraint):
     def __init__(self, *methods: str, words: str):
         self.methods, self.words = methods, words
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return not isinstance(value, type) and all(callable(getattr(value, method, None)) for method in self.methods)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return [self.words]
 
 
@@ -265,13 +265,13 @@ class Either(Constraint):
     def __init__(self, first: Constraint, second: Constraint):
         self.first, self.second = first, second
 
-    def accepts(self, value: Any) -> bool:  # noqa: D102
+    def accepts(self, value: Any) -> bool:
         return self.first.accepts(value) or self.second.accepts(value)
 
-    def convert(self, value: Any) -> Any:  # noqa: D102
+    def convert(self, value: Any) -> Any:
         return (self.first if self.first.accepts(value) else self.second).convert(value)
 
-    def alternatives(self) -> list[str]:  # noqa: D102
+    def alternatives(self) -> list[str]:
         return self.first.alternatives() + self.second.alternatives()
 
 

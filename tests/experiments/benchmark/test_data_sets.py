@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from kernelweave.experiments.benchmark.columns import view_block
-from kernelweave.experiments.benchmark.data_sets import DATA_SETS, choose_data_sets, find_data_set
-from kernelweave.experiments.benchmark.declaration import FixedDraws
-from kernelweave.experiments.benchmark.masks import mask_by_block
-from kernelweave.experiments.benchmark.measures import split_digest
+from experiments.benchmark import DATA_SETS, choose_data_sets
+from experiments.benchmark.data_sets import find_data_set, mask_by_block
+from experiments.benchmark.ingredients import view_block
+from experiments.benchmark.measures import split_digest
+from experiments.benchmark.run import FixedDraws
 
 
 @pytest.fixture

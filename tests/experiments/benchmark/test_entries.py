@@ -4,17 +4,12 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from experiments.benchmark import choose_methods, list_methods, load_entry
+from experiments.benchmark.data_sets import find_data_set
+from experiments.benchmark.entries import find_method, is_there
+from experiments.benchmark.selection import BUDGET
 from kernelweave import stack_views
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.data_sets import find_data_set
-from kernelweave.experiments.benchmark.entries import (
-    choose_methods,
-    find_method,
-    is_there,
-    list_methods,
-    load_entry,
-)
-from kernelweave.experiments.benchmark.selection import BUDGET
+from kernelweave.compare import Problem
 
 RNG = np.random.default_rng(0)
 Y = np.arange(40) % 2
@@ -68,7 +63,7 @@ def test_methods_by_name_and_family():
 
 
 def test_a_method_without_its_package(monkeypatch):
-    from kernelweave.experiments.benchmark.methods import himalaya_ridge
+    from experiments.benchmark.methods import himalaya_ridge
 
     monkeypatch.setattr(himalaya_ridge, "REQUIRES", "surely_not_there")
     assert "himalaya ridge" not in {entry.name for entry in choose_methods(None)}
@@ -128,7 +123,7 @@ def test_candidates_that_raise_are_a_failure_of_this_data_set(tmp_path):
 
 
 def test_kernels_of_a_single_table_and_of_views():
-    from kernelweave.experiments.benchmark.ingredients import kernels_of
+    from experiments.benchmark.ingredients import kernels_of
 
     assert [name for name, _ in kernels_of(PROBLEMS["kernels"])][:2] == ["linear", "polynomial"]
     assert len(kernels_of(find_data_set("multifeat")(None))) == 12

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelweave.experiments.benchmark.masks import mask_at_random, mask_by_block
+from experiments.benchmark.data_sets import mask_at_random, mask_by_block
 
 
 @pytest.mark.parametrize("mask", [mask_at_random, mask_by_block])

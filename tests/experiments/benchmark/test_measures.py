@@ -10,12 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments.benchmark import measures
+from experiments.benchmark.measures import log_loss, measure_cell, peak_memory
+from experiments.benchmark.selection import BudgetedSelection, stored_samples
 from kernelweave import MKLClassifier, stack_views
-from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark import measures
-from kernelweave.experiments.benchmark.measures import log_loss, measure_cell, peak_memory
-from kernelweave.experiments.benchmark.selection import BudgetedSelection
-from kernelweave.experiments.benchmark.stored import stored_samples
+from kernelweave.compare import Problem
 from kernelweave.model_selection import Split
 
 RNG = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("distributed")
 
 from dask_cluster import client, time_limit  # noqa: F401
-from kernelweave.experiments.benchmark import choose_data_sets, load_entry, run_benchmark
-from kernelweave.experiments.benchmark.results import COLUMNS
+from experiments.benchmark import choose_data_sets, load_entry, run_benchmark
+from experiments.benchmark.results import COLUMNS
 
 pytestmark = pytest.mark.dask
 EXAMPLE = Path(__file__).parents[3] / "docs" / "benchmark_entry.py"

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.experiments.benchmark.results import COLUMNS, read_results, save_results, standings
+from experiments.benchmark import read_results, save_results
+from experiments.benchmark.results import COLUMNS, standings
 
 
 def made_up(**accuracies):

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
+from experiments.benchmark.selection import BudgetedSelection
 from kernelweave import MKLClassifier, stack_views
-from kernelweave.experiments.benchmark.selection import BudgetedSelection
 from kernelweave.kernels import Gaussian, Linear
 
 X, Y = load_iris(return_X_y=True)

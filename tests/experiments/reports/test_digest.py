@@ -2,9 +2,9 @@
 
 import dataclasses
 
+from experiments.declaration import Claim
+from experiments.reports.digest import digest
 from kernelweave import __version__
-from kernelweave.experiments.engine.claim import Claim
-from kernelweave.experiments.reports.digest import digest
 from small_experiment import SMALL
 
 CLAIM = Claim(

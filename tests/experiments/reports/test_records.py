@@ -5,8 +5,10 @@ import json
 from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernelweave.experiments import Comparison, Contender, Problem, run_experiment, write_report
-from kernelweave.experiments.reports.records import read_records, record_of, write_records
+from experiments.reports.records import read_records, record_of, write_records
+from experiments.reports.writing import write_report
+from experiments.runner import run_experiment
+from kernelweave.compare import Comparison, Contender, Problem
 from kernelweave.model_selection import RepeatedHalves
 from small_experiment import SEVERAL
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernelweave.experiments.engine.claim import Claim
-from kernelweave.experiments.reports.verdicts import judge, wins
+from experiments.declaration import Claim
+from experiments.reports.verdicts import judge, wins
 
 
 def record(*results, score="accuracy %", baseline="plain"):

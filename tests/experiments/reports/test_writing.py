@@ -8,13 +8,13 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
+from experiments.declaration import Claim, Method
+from experiments.outcome import COMPARED
+from experiments.reports.records import read_records, write_records
+from experiments.reports.sections import TextTable, results_cells, sections
+from experiments.reports.writing import markdown, write_page, write_report
+from experiments.runner import fingerprint, run_experiment
 from kernelweave import KernelSAMME, KernelVoting, __version__
-from kernelweave.experiments import Method, markdown, run_experiment, write_page, write_report
-from kernelweave.experiments.engine.cells import fingerprint
-from kernelweave.experiments.engine.claim import Claim
-from kernelweave.experiments.engine.outcome import COMPARED
-from kernelweave.experiments.reports.records import read_records, write_records
-from kernelweave.experiments.reports.sections import TextTable, results_cells, sections
 from kernelweave.reduction import MKLDR
 from small_experiment import SEVERAL, SMALL
 
@@ -190,7 +190,7 @@ def test_a_full_run_has_a_page_a_record_and_a_line_and_leaves_the_others_alone(t
     claimed = dataclasses.replace(
         SMALL, claim=Claim("Both are better", "both", ahead_of=("petal",), reason="iris is small")
     )
-    monkeypatch.setattr("kernelweave.experiments.reports.writing.list_experiments", lambda: [LATER, claimed])
+    monkeypatch.setattr("experiments.reports.writing.list_experiments", lambda: [LATER, claimed])
     output, page = tmp_path / "out", tmp_path / "docs" / "results.md"
     with pytest.raises(ValueError, match="there is no full run below"):
         write_page(output, page)

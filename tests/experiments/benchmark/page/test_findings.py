@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kernelweave.experiments.benchmark.page.findings import (
+from experiments.benchmark.page.findings import (
     baseline_sentences,
     cost_sentences,
     count_words,
@@ -15,8 +15,7 @@ from kernelweave.experiments.benchmark.page.findings import (
     leads,
     standing_sentences,
 )
-from kernelweave.experiments.benchmark.page.ranks import Ranking, rank_methods
-from kernelweave.experiments.benchmark.page.shared import shared_cells
+from experiments.benchmark.page.ranks import Ranking, rank_methods, shared_cells
 from made_up_cells import METHODS, SETS, made_up_cells
 
 

@@ -5,11 +5,9 @@ import pandas as pd
 import pytest
 
 from drawing import plt
-from kernelweave.experiments.benchmark.page import pictures
-from kernelweave.experiments.benchmark.page.labels import name_marks
-from kernelweave.experiments.benchmark.page.pictures import draw_accuracy_against, draw_critical_differences
-from kernelweave.experiments.benchmark.page.ranks import Ranking, rank_methods
-from kernelweave.experiments.benchmark.page.shared import shared_cells
+from experiments.benchmark.page import pictures
+from experiments.benchmark.page.pictures import draw_accuracy_against, draw_critical_differences, name_marks
+from experiments.benchmark.page.ranks import Ranking, rank_methods, shared_cells
 from made_up_cells import made_up_cells
 
 

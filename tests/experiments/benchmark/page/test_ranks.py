@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kernelweave.experiments.benchmark.page.ranks import (
+from experiments.benchmark.page.ranks import (
     Ranking,
     alike,
     critical_difference,
     friedman,
     holm,
     rank_methods,
+    shared_cells,
 )
-from kernelweave.experiments.benchmark.page.shared import shared_cells
 from made_up_cells import METHODS, made_up_cells
 
 # Demšar (2006), Table 6: AUC of four forms of C4.5 on 14 data sets. The paper ranks the third form of "voting" before

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelweave.experiments.benchmark.page.shared import shared_cells
+from experiments.benchmark.page.ranks import shared_cells
 from made_up_cells import made_up_cells
 
 

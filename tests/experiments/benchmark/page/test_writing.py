@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from kernelweave.experiments.benchmark import read_results, write_benchmark_page
-from kernelweave.experiments.benchmark.data_sets import DATA_SETS
-from kernelweave.experiments.benchmark.page.findings import counted
+from experiments.benchmark import DATA_SETS, read_results, write_benchmark_page
+from experiments.benchmark.page.findings import counted
 from made_up_cells import METHODS, SETS, made_up_cells
 
 ABOUT = {"version": "0.2.0", "date": "2026-11-16", "cores": 2, "quick": False}
@@ -18,7 +17,7 @@ def without_pictures(monkeypatch):
     """As if matplotlib were absent, which is faster."""
     find = importlib.util.find_spec
     absent = lambda name: None if name == "matplotlib" else find(name)  # noqa: E731 - one line
-    monkeypatch.setattr("kernelweave.experiments.benchmark.page.writing.find_spec", absent)
+    monkeypatch.setattr("experiments.benchmark.page.writing.find_spec", absent)
 
 
 def written(cells, tmp_path):

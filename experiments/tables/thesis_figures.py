@@ -1,0 +1,259 @@
+"""Figures 5.19 to 5.22 of M. Gönen's PhD thesis (Boğaziçi University, 2010), as tables.
+
+================  ====================================================================
+thesis            here
+================  ====================================================================
+LPK, GPK (P = 1)  `projection_experiment`, 5.4.3
+P                 n_regions
+================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.declaration import Claim, Experiment, Method, Paper
+from experiments.tables.thesis_localized import CLOSED
+from kernelweave.combiners import Projected, Softmax
+from kernelweave.kernels import Linear
+from kernelweave.model_selection import SubjectProtocol, ThesisProtocol
+from kernelweave.reduction import reduced_svm
+
+_SEEDED = {"random_state": 0}
+_REGIONS = (1, 2, 3)
+_C = [0.01, 0.1, 1.0, 10.0, 100.0]
+_GATED = {"combiner__l2": [0.01, 0.1], "C": _C}
+_NOTE = (
+    "The thesis draws curves; the paper's column has the numbers that its text states, for the dimensions it states "
+    'them for (some as "about" or "more than"). Features are standardised and kernels not normalised, because the '
+    "reductions come before the kernel. C may also be 0.01 or 0.1, which unnormalised kernels need. GPK is LPK with "
+    "one region. Projections are orthonormal and begin near directions between classes; the penalty l2 of the gates is "
+    "chosen by validation, as C is. LFDA gets the first 100 principal components."
+)
+
+
+def projection_experiment(
+    view: str,
+    dimensions: Sequence[int],
+    *,
+    more_dimensions: Sequence[int],
+    papers: Mapping[str, Paper],
+    unit_gates: Sequence[tuple[int, int]] = (),
+    note: str = "",
+    **fields: Any,
+) -> Experiment:
+    """One of Figures 5.19 to 5.22: linear SVMs on all features, after a reduction, and with learned projections.
+
+    Parameters
+    ----------
+    view : str
+        The features.
+    dimensions : sequence of int
+        Of all methods that reduce.
+    more_dimensions : sequence of int
+        Further ones, of PCA only.
+    papers : mapping from method to Paper
+        What the text of the thesis states.
+    unit_gates : sequence of (regions, dimension)
+        Rows with the library's own gates, which choose their penalty by themselves.
+    note : str
+        Words after the common note.
+    fields : further fields of `Experiment`
+
+    Examples
+    --------
+    >>> from experiments import Paper
+    >>> from experiments.tables.thesis_figures import projection_experiment
+    >>> iris = {"name": "iris", "title": "IRIS", "source": "here", "dataset": "iris", "variant": "merged"}
+    >>> made = projection_experiment("x", (1,), more_dimensions=(2,), papers={"SVM": Paper(66.7)}, **iris)
+    >>> [method.name for method in made.methods]
+    ['SVM', 'PCA (R = 1)', 'LFDA (R = 1)', 'GPK (R = 1)', 'LPK (P = 2, R = 1)', 'LPK (P = 3, R = 1)', 'PCA (R = 2)']
+    """
+    regions = {f"region-{number}": Linear(view) for number in range(1, max(_REGIONS) + 1)}
+    methods = {"SVM": Method("SVM", ("all",))}
+    layout: dict[str, dict[str, str]] = {"all": {"SVM": "SVM"}}
+    for count in [*dimensions, *more_dimensions]:
+        row = {"PCA": _reduced("pca", count)}
+        if count in dimensions:
+            row["LFDA"] = _reduced("lfda", count)
+            row |= {_title(number): _projected(tuple(regions)[:number], count) for number in _REGIONS}
+        layout[f"R = {count}"] = {column: method.name for column, method in row.items()}
+        methods |= {method.name: method for method in row.values()}
+    for number, count in unit_gates:
+        name = f"unit gates (P = {number}, R = {count})"
+        own = Projected(count, Softmax())
+        methods[name] = Method(name, tuple(regions)[:number], combiner=own, options=_SEEDED, from_features=True)
+    unknown = set(papers) - set(methods)
+    if unknown:
+        raise ValueError(f"papers names methods that are not there: {sorted(unknown)}; there are {list(methods)}")
+    return Experiment(
+        task="classification",
+        kernels={"all": Linear(view), **regions},
+        methods=tuple(dataclasses.replace(method, paper=papers.get(name)) for name, method in methods.items()),
+        baseline="SVM",
+        grid={"C": _C},
+        normalize=None,
+        features=(view,),
+        layout=layout,
+        note=f"{_NOTE} {note}".strip(),
+        **fields,
+    )
+
+
+def _reduced(reducer: str, n_components: int) -> Method:
+    """A linear SVM on fewer features, found without it."""
+    return Method(
+        f"{reducer.upper()} (R = {n_components})",
+        ("all",),
+        grid={"svm__C": _C},
+        estimator=reduced_svm(reducer, n_components, random_state=0),
+        from_features=True,
+    )
+
+
+def _projected(regions: tuple[str, ...], n_components: int) -> Method:
+    """GPK or LPK."""
+    title, local = _title(len(regions)), len(regions) > 1
+    return Method(
+        f"{title.removesuffix(')')}, R = {n_components})" if local else f"{title} (R = {n_components})",
+        regions,
+        paper=None,
+        combiner=Projected(n_components, Softmax("paper") if local else None, gate_tol=CLOSED),
+        options=_SEEDED,
+        grid=_GATED if local else {"C": _C},
+        from_features=True,
+    )
+
+
+def _title(n_regions: int) -> str:
+    return "GPK" if n_regions == 1 else f"LPK (P = {n_regions})"
+
+
+# Thesis Figure 5.19: two classes of WAVEFORM against the third, after reductions and with projection kernels.
+
+FIGURE_5_19 = projection_experiment(
+    "x",
+    (1, 2, 3, 5),
+    more_dimensions=(10,),
+    papers={"SVM": Paper(88.34), "GPK (R = 1)": Paper(89.0)}
+    | {f"{rival} (R = {count})": Paper(89.0) for rival in ("PCA", "LFDA") for count in (2, 3, 5)}
+    | {f"LPK (P = {regions}, R = {count})": Paper(92.0) for regions in (2, 3) for count in (2, 3)},
+    name="figure-5.19",
+    title="Projections on WAVEFORM",
+    source="thesis 5.4.3, Figure 5.19",
+    dataset="waveform",
+    variant="merged",
+    max_samples=1500,
+    quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
+    note="1500 of the 5000 samples are drawn at random, with a fixed seed.",
+    claim=Claim(
+        "Local projections are more accurate than global ones and the SVM",
+        "LPK (P = 3, R = 2)",
+        ahead_of=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        simpler=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        reason="other samples",
+        details="Which 1500 of the 5000 samples the thesis drew is not known, and 500 test samples alone are uncertain "
+        "by more than a point. The SVM, LFDA and GPK are below the thesis too.",
+    ),
+)
+
+
+# Thesis Figure 5.20: even against odd digits of USPS, after reductions and with projection kernels.
+
+DIMENSIONS = (1, 2, 3, 5)
+EASIER = "an easier copy of USPS: judge by the gain over the SVM"
+USPS: dict[str, Any] = {
+    "dataset": "usps",
+    "max_samples": 1500,
+    "quick": {"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
+    "note": "1500 of the 9298 digits are drawn at random, with a fixed seed. This copy of USPS is easier than that of "
+    "the thesis, which has 11000 digits: judge by the gain over the SVM.",
+}
+
+FIGURE_5_20 = projection_experiment(
+    "x",
+    DIMENSIONS,
+    more_dimensions=(15,),
+    papers={"SVM": Paper(87.58), "PCA (R = 15)": Paper(86.10)}
+    | {f"LFDA (R = {count})": Paper(79.0) for count in DIMENSIONS}
+    | {f"GPK (R = {count})": Paper(87.0) for count in DIMENSIONS}
+    | {f"LPK (P = 3, R = {count})": Paper(90.0) for count in DIMENSIONS},
+    name="figure-5.20",
+    title="Projections on USPS-EO",
+    source="thesis 5.4.3, Figure 5.20",
+    variant="even-vs-odd",
+    claim=Claim(
+        "Local projections are more accurate than global ones and the SVM",
+        "LPK (P = 3, R = 3)",
+        ahead_of=("SVM", "PCA (R = 3)", "LFDA (R = 3)", "GPK (R = 3)"),
+        simpler=("SVM", "PCA (R = 3)", "LFDA (R = 3)", "GPK (R = 3)"),
+        remark=EASIER,
+    ),
+    **USPS,
+)
+
+
+# Thesis Figure 5.21: small against large digits of USPS, after reductions and with projection kernels.
+
+FIGURE_5_21 = projection_experiment(
+    "x",
+    DIMENSIONS,
+    more_dimensions=(15,),
+    papers={"SVM": Paper(76.36), "PCA (R = 15)": Paper(70.0)}
+    | {f"LFDA (R = {count})": Paper(68.0) for count in DIMENSIONS}
+    | {f"GPK (R = {count})": Paper(75.0) for count in DIMENSIONS}
+    | {f"LPK (P = {regions}, R = {count})": Paper(86.0, support=5.0) for regions in (2, 3) for count in DIMENSIONS},
+    name="figure-5.21",
+    title="Projections on USPS-SL",
+    source="thesis 5.4.3, Figure 5.21",
+    variant="small-vs-large",
+    claim=Claim(
+        "Local projections are more accurate than global ones and the SVM, with fewer support vectors",
+        "LPK (P = 3, R = 2)",
+        ahead_of=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        sparser_than=("SVM", "GPK (R = 2)"),
+        simpler=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        remark=EASIER,
+    ),
+    **USPS,
+)
+
+
+# Thesis Figure 5.22: men against women of OLIVETTI, after reductions and with projection kernels.
+
+_DIMENSIONS = (1, 2, 3, 4, 5)
+_LOCAL = {f"LPK (P = {regions}, R = {count})": Paper(98.0) for regions in (2, 3) for count in _DIMENSIONS[1:]}
+
+FIGURE_5_22 = projection_experiment(
+    "x64",
+    _DIMENSIONS,
+    more_dimensions=(15,),
+    papers={"SVM": Paper(99.06)}
+    | {f"LFDA (R = {count})": Paper(98.0) for count in _DIMENSIONS}
+    | {f"GPK (R = {count})": Paper(98.0) for count in (4, 5)}
+    | _LOCAL
+    | {"LPK (P = 2, R = 4)": Paper(99.69)},
+    name="figure-5.22",
+    title="Projections on OLIVETTI",
+    source="thesis 5.4.3, Figure 5.22",
+    dataset="olivetti",
+    variant="gender",
+    protocol=SubjectProtocol(),
+    quick={"protocol": SubjectProtocol(n_folds=1)},
+    note="The test set has 80 images, eight of them of women, so one image is 1.25 points. Of PCA the thesis says that "
+    "it could not achieve more than 96 per cent. Unit gates are no row of the thesis.",
+    unit_gates=((2, 4),),
+    claim=Claim(
+        "Local projections are more accurate than reductions and the SVM",
+        "LPK (P = 2, R = 4)",
+        ahead_of=("SVM", "PCA (R = 4)", "LFDA (R = 4)", "GPK (R = 4)"),
+        simpler=("SVM", "PCA (R = 4)", "LFDA (R = 4)", "GPK (R = 4)"),
+        own="unit gates (P = 2, R = 4)",
+        reason="other test images",
+        details="A test image is 1.25 points, and which two images of each subject the thesis drew is not known.",
+    ),
+)
+
+EXPERIMENTS = (FIGURE_5_19, FIGURE_5_20, FIGURE_5_21, FIGURE_5_22)

@@ -1,0 +1,149 @@
+"""``kernelweave compare``: methods on people's own files under nested cross-validation, and which of them to use."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import chdir, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..compare import Comparison
+from ..compare.declaration import ROW, Declared, declare
+from ..compare.outcome import CompareOutcome, MethodResult, gather
+from ..compare.report import CHOICE, chance_label, fitted_models, headline, warnings_text, write_results
+from ..compare.run import MeasuredRow, measure_row
+from ..engines.cluster.waiting import connected
+from ..files.cohort import Cohort
+from ..reporting.sections.wording import p_text
+from .fit import described_cohort, read_training_samples
+from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Read the files, compare the methods, print the table, and write the report and the best model."""
+    until = None if chosen.max_time is None else time.monotonic() + chosen.max_time
+    try:
+        return _run(chosen, until)
+    except KeyboardInterrupt:
+        print(GOES_ON, file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(chosen: argparse.Namespace, until: float | None) -> int:
+    cohort = read_training_samples(chosen)
+    declared = _declared(cohort, chosen)
+    say([*described_cohort(cohort, declared.task, declared.why), *_plan(declared), *declared.notes])
+    with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
+        measured = _measured(declared, chosen, until, client)
+    outcome = gather(measured, declared.labels)
+    _show(outcome)
+    with working(f"fitting {outcome.winner.label} to all samples"):
+        models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
+    with working("writing the report"):
+        is_over = until is not None and time.monotonic() >= until
+        files = write_results(
+            chosen.out, cohort, declared, measured, outcome, models, n_jobs=chosen.jobs, with_views=not is_over
+        )
+    say([f"Report: {files[0]}", f"Model:  {files[1]}"])
+    return 0
+
+
+def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
+    assert cohort.tables.y is not None  # there is a target
+    return declare(
+        cohort.tables.X,
+        cohort.tables.y,
+        matrices=cohort.matrices,
+        groups=cohort.groups,
+        task=chosen.task,
+        methods=chosen.methods,
+        folds=chosen.folds,
+        repeats=chosen.repeats,
+        seed=chosen.seed,
+        quick=chosen.quick,
+    )
+
+
+class Reread:
+    """The comparison of a call, from its files, where this is called: on a worker, from the folder of the call."""
+
+    def __init__(self, chosen: argparse.Namespace):
+        options = {name: value for name, value in vars(chosen).items() if name != "parser"}
+        self.chosen, self.folder = argparse.Namespace(**options), Path.cwd()
+
+    def __call__(self) -> Comparison:
+        """Read the files, and declare the comparison."""
+        with chdir(self.folder):
+            return _declared(read_training_samples(self.chosen), self.chosen).comparison
+
+
+def _plan(declared: Declared) -> list[str]:
+    protocol = declared.protocol
+    times = "" if protocol.n_repeats == 1 else f", {protocol.n_repeats} times"
+    limit = declared.max_train
+    limited = "" if limit is None else f"; --quick: at most {limit} samples train in a fold, all of them in the end"
+    number = len(declared.labels)
+    return [f"Comparing {number} methods by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
+
+
+def _measured(declared: Declared, chosen: argparse.Namespace, until: float | None, client: Any) -> MeasuredRow:
+    with counting("comparing", 28) as show:
+        return measure_row(
+            declared.comparison,
+            ROW,
+            chosen.out / "cells" / declared.comparison.name,
+            n_jobs=chosen.jobs,
+            progress=lambda done, total, method: show(done, total, declared.labels.get(method, "comparing")),
+            until=until,
+            client=client,
+            reread=None if client is None else Reread(chosen),
+        )
+
+
+def _show(outcome: CompareOutcome) -> None:
+    """Print the table and what it means."""
+    console = Console()
+    console.print(_table(outcome), highlight=False)
+    say([f"{result.label} could not be fitted: {result.failed}" for result in outcome.failed])
+    say([f"{result.label}: {warnings_text(result)}" for result in outcome.results if result.n_warnings])
+    say(headline(outcome))
+
+
+def _table(outcome: CompareOutcome) -> Table:
+    """The methods, best first, in 80 columns."""
+    score = "accuracy" if outcome.is_classification else "R2"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("method", overflow="fold")
+    for name in (score, "spread", "stored", "seconds", "difference", "p-value"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for result in outcome.results:
+        style = "bold" if result is outcome.winner else None
+        table.add_row(Text(one_line(result.label)), *_cells(result, outcome), style=style)
+    for result in outcome.failed:
+        table.add_row(Text(one_line(result.label)), "failed", *[""] * 5)
+    table.add_section()
+    for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
+        mean, spread = (outcome.score_text(float(value)) for value in (scores.mean(), scores.std(ddof=1)))
+        table.add_row(label, mean, spread, *[""] * 4)
+    return table
+
+
+def _cells(result: MethodResult, outcome: CompareOutcome) -> list[str]:
+    stored = result.mean_stored
+    cells = [
+        outcome.score_text(result.mean),
+        outcome.score_text(result.std),
+        "-" if stored is None else f"{stored:.0f}",
+        f"{result.seconds.mean():.1f}",
+    ]
+    if result.difference is None or result.pvalue is None:
+        return [*cells, "baseline" if result is outcome.baseline else "-", "-"]
+    difference = f"{100.0 * result.difference:+.1f} %" if outcome.is_classification else f"{result.difference:+.3f}"
+    return [*cells, difference, p_text(result.pvalue).removeprefix("p ").removeprefix("= ")]

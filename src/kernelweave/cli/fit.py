@@ -1,0 +1,213 @@
+"""``kernelweave fit``: one method on people's own files, its setting chosen by cross-validation, saved as a model.
+
+`compare` reads its files as `fit` does. `fit` and `predict` leave rows of large files in place and read them block by
+block.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .._warnings import warn
+from ..files import OpenViews, open_views
+from ..files.cohort import Cohort, read_cohort
+from ..files.opened.sources import SUFFIXES
+from ..files.separators import format_suffix
+from ..files.sources import split_entry
+from ..kernels.resources import available_memory
+from ..persistence import save
+from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes.search import watched
+from .messages import counted_samples, listed, say, working
+
+SHARE = 0.25  # of the free memory, above which files are read block by block
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Read the files, fit the method, save the model, and print what was decided."""
+    table = opened(chosen, chosen.files, target=chosen.target)
+    model, label = _fitted(chosen) if table is None else _fitted_in_blocks(chosen, table)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    save(model, chosen.out)
+    say(["Decided:", *(f"- {sentence}" for sentence in model.decisions_ if not sentence.startswith("The task is "))])
+    say(described_setting(model, label))
+    say([f"Model saved: {chosen.out}"])
+    return 0
+
+
+def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
+    """The model, and its method in words."""
+    cohort = read_training_samples(chosen)
+    X, y = cohort.tables.X, cohort.tables.y
+    matrices: Any = cohort.matrices or None
+    task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
+    reasons = unavailable(task, X, matrices=matrices)
+    if chosen.method in reasons:
+        raise ValueError(f"--method {chosen.method} cannot be had for these data: {reasons[chosen.method]}")
+    label = _label(chosen.method, method_names(task, _views(X), without=reasons))
+    if task == "regression":
+        _check_numbers(y)
+    copies = copies_of_target(X, y, column_kinds(X, matrices=tuple(cohort.matrices)), task)
+    if copies:
+        warn(copies_sentence(copies))
+    say(described_cohort(cohort, task, why))
+    model = _model(chosen, matrices=matrices)
+    with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
+        model.fit(X, y, groups=cohort.groups)
+    return model, label
+
+
+def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[CohortModel, str]:
+    """The same for samples that stay in their files."""
+    from ..estimators.progress import progress_bar
+
+    views = _views(table)
+    label = _label(chosen.method, method_names(chosen.task or "classification", views))
+    size = f"{table.block_size} at a time"
+    say([f"Reading {counted_samples(table.n_samples)} block by block, {size}: {listed(views)}."])
+    say([f"Target {table.target}."])
+    model = _model(chosen, approximation="nystroem", verbose=1)
+    with progress_bar(f"fitting {label}", transient=True) as show, watched(show):
+        model.fit(table)
+    say([f"Task: {model.task_}."])
+    return model.set_params(verbose=0), label
+
+
+def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
+    """The unfitted model of a call."""
+    effort = "quick" if chosen.quick else "full"
+    return CohortModel(
+        chosen.method,
+        task=chosen.task or "auto",
+        effort=effort,
+        n_jobs=chosen.jobs,
+        random_state=chosen.seed,
+        **options,
+    )
+
+
+def _views(table: Any) -> list[str]:
+    """The views of a table's columns."""
+    return list(dict.fromkeys(str(name).partition("__")[0] for name in table.columns))
+
+
+def _label(method: str, names: dict[str, str]) -> str:
+    """The method in words, or an error where it is none."""
+    if method not in names:
+        raise ValueError(f"there is no method {method!r} for these data; the methods are {', '.join(names)}")
+    return names[method]
+
+
+def opened(
+    chosen: argparse.Namespace, words: Sequence[str], *, target: str | None = None, block_size: int | None = None
+) -> OpenViews | None:
+    """The table of the files (``path`` or ``view=path``) of `fit` or `predict` where it is read block by block, or
+    None.
+
+    That is so with ``--in-blocks``, where a file is a folder of parts, and for NPY and Parquet files that would take
+    more than a quarter of the free memory.
+    """
+    paths = [Path(split_entry(word)[1]).expanduser() for word in words]
+    is_wanted = chosen.in_blocks or any(path.is_dir() for path in paths)
+    others = [path for path in paths if not path.is_dir() and format_suffix(path.name) not in SUFFIXES]
+    beside = [option for option in ("kernel", "groups", "diagonal") if getattr(chosen, option, None)]
+    if is_wanted and beside:
+        raise ValueError(f"--{beside[0]} is for files that are read into memory, not for folders or --in-blocks")
+    if not paths or beside or (others and not is_wanted):
+        return None
+    free = available_memory()
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    # A quarter of what is there is never reached by much smaller files, however well they are compressed.
+    if not is_wanted and (free is None or size * 20 < SHARE * free):
+        return None
+    kept = getattr(chosen, "keep_column", [])
+    table = open_views(list(words), target, id=chosen.id, block_size=block_size, keep_columns=kept)
+    return table if is_wanted or (free is not None and table.nbytes > SHARE * free) else None
+
+
+def read_training_samples(chosen: argparse.Namespace) -> Cohort:
+    """The samples of the files of `compare` or `fit`, with their targets."""
+    return read_cohort(
+        chosen.files,
+        chosen.target,
+        matrices=chosen.kernel,
+        groups=chosen.groups,
+        id=chosen.id,
+        sep=chosen.sep,
+        decimal=chosen.decimal,
+        encoding=chosen.encoding,
+        keep_columns=chosen.keep_column,
+    )
+
+
+def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
+    """What was read: samples, views, target and task, and what the task was guessed by."""
+    tables = cohort.tables
+    overlap = tables.overlap
+    views = overlap["labelled"].iloc[: list(overlap.index).index("in all views")]
+    lines = [
+        f"Read {counted_samples(len(tables.X))} with a target: "
+        + listed([f"{count} {'has' if count == 1 else 'have'} {view}" for view, count in views.items()])
+        + "."
+    ]
+    without, alone = (int(overlap.loc[name, "samples"]) for name in ("without a label", "only with a label"))
+    if without:
+        lines.append(f"{counted_samples(without)} without a target {'is' if without == 1 else 'are'} left out.")
+    if alone:
+        lines.append(f"{counted_samples(alone)} with a target {'is' if alone == 1 else 'are'} in none of the files.")
+    if task == "classification":
+        counts = tables.y.value_counts()
+        lines.append(f"Target {tables.y.name}: {listed([f'{label} ({count})' for label, count in counts.items()])}.")
+    else:
+        lines.append(f"Target {tables.y.name}: numbers from {tables.y.min():g} to {tables.y.max():g}.")
+    lines.append(f"Task: {task} ({why}).")
+    if cohort.groups is not None:
+        lines.append(
+            f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split."
+        )
+    return lines
+
+
+def described_setting(model: Any, label: str) -> list[str]:
+    """The chosen setting of a fitted model and its score."""
+    setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
+    measure = "accuracy" if model.task_ == "classification" else "R2"
+    lines = [
+        f"Method: {label}. Setting chosen by cross-validation: {setting}.",
+        f"Score of that setting in cross-validation ({measure}): {model.validation_score_:.3f}; it was chosen by this "
+        "score, which is therefore a little too high. kernelweave compare has unbiased ones.",
+    ]
+    if model.n_stored_ is not None:
+        lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")
+    return lines
+
+
+def progress_text(label: str, done: int, total: int) -> str:
+    """How far the choice of a setting is, in words.
+
+    Examples
+    --------
+    >>> from kernelweave.cli.fit import progress_text
+    >>> progress_text("mean of kernels", 2, 9)
+    'fitting mean of kernels: 2 of 9 fits to choose the setting'
+    >>> progress_text("mean of kernels", 9, 9)
+    'fitting mean of kernels: to all samples'
+    """
+    return f"fitting {label}: {f'{done} of {total} fits to choose the setting' if done < total else 'to all samples'}"
+
+
+def _check_numbers(y: Any) -> None:
+    """Refuse words as the target of a regression."""
+    numbers = pd.to_numeric(y, errors="coerce")
+    wrong = y[numbers.isna().to_numpy() & y.notna().to_numpy()]
+    if len(wrong):
+        raise ValueError(
+            f"a regression needs numbers, and the target {y.name!r} of {wrong.index[0]!r} is {wrong.iloc[0]!r}; "
+            "leave --task out, or write --task classification"
+        )

@@ -1,1 +1,0 @@
-"""New samples for a saved model: which file is which view, reading, predictions and explanations."""

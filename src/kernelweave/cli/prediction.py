@@ -1,0 +1,535 @@
+"""``kernelweave predict``: predict new samples with a saved model, block by block.
+
+Which file of new samples is which view of the model is told by its name or by its columns. `explain` reads new samples
+as `predict` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from .._extras import optional
+from .._warnings import warn
+from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ..estimators.fitted import presence_of
+from ..files import OpenViews, ViewBlocks, read_views_in_blocks
+from ..files.blocks.columns import column_names
+from ..files.matrices import read_matrix, with_text_labels
+from ..files.sources import sources
+from ..files.spreadsheets import as_csv
+from ..files.table import Options
+from ..persistence import load
+from ..recipes import CohortModel
+from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
+from ..recipes.likeness.summary import NewCohort
+from ..saving.atomic import naming, replace_file
+from .fit import opened
+from .messages import listed, one_line, working
+from .options import without_suffix
+
+NAMED = 3  # samples that a warning names
+PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
+STANDARD_OUTPUT = Path("-")
+_BLOCK = 10_000  # samples that `explain` reads at a time
+_MOST = 0.5  # share of a view's columns above which a file is that view
+_SEVERAL = (".npz", ".h5mu")  # files that may hold several views, with names of their own
+
+
+def named_views(words: Sequence[str], views: Sequence[str]) -> list[str]:
+    """Files of new samples as ``"view=path"``, with the views' names in the model.
+
+    A file that is given as ``view=path`` is that view. One without a name is the view that it is called by, or whose
+    name its own begins or ends with: ``rna-new.csv``, ``rna_2024.csv`` and ``new.rna.csv`` are the view ``rna``. Where
+    a model has one view, one file is that view, whatever its name. What cannot be decided, and two files that would be
+    one view, are a ValueError.
+
+    Examples
+    --------
+    >>> from kernelweave.cli.prediction import named_views
+    >>> named_views(["data/rna-new.csv", "protein=today.csv"], ["rna", "protein"])
+    ['rna=data/rna-new.csv', 'protein=today.csv']
+    """
+    entries = [_entry(word, views, is_only=len(words) == 1) for word in words]
+    taken: dict[str, str] = {}
+    for name, path in entries:
+        if name is not None and name in taken:
+            raise ValueError(
+                f"both {taken[name]} and {path} would be the view {name!r}; write VIEW={path} for one of them"
+            )
+        if name is not None:
+            taken[name] = path
+    return [path if name is None else f"{name}={path}" for name, path in entries]
+
+
+def _entry(word: str, views: Sequence[str], *, is_only: bool) -> tuple[str | None, str]:
+    """Name and path of a file; no name where the file holds several views with names of their own."""
+    before, equals, after = word.partition("=")
+    if equals and before and not set(before) & set("/\\") and not Path(os.path.expanduser(word)).exists():
+        if before not in views:
+            raise ValueError(f"the model has no view {before!r}; its views are {', '.join(views)}")
+        return before, after
+    stem = without_suffix(Path(word).name)
+    if stem in views:
+        return None if _holds_several(word) else stem, word
+    if _holds_several(word):
+        return None, word
+    found = [view for view in views if _is_version(stem, view)]
+    longest = [view for view in found if len(view) == max(map(len, found))]
+    if len(longest) == 1:
+        return longest[0], word
+    if is_only and len(views) == 1:
+        return views[0], word
+    raise ValueError(
+        f"it is not clear which view {word} is; write VIEW={word}, where the model's views are {', '.join(views)}"
+    )
+
+
+def _is_version(stem: str, view: str) -> bool:
+    """Whether a name is that of a view with a word in front or behind."""
+    view, stem = re.escape(view.casefold()), stem.casefold()
+    return re.fullmatch(rf"{view}[\W_].*|.*[\W_]{view}|{view}", stem, re.DOTALL) is not None
+
+
+def _holds_several(path: str) -> bool:
+    file = Path(os.path.expanduser(path))
+    if file.suffix.lower() not in _SEVERAL:
+        return False
+    if file.suffix.lower() == ".h5mu":
+        return True
+    try:
+        with zipfile.ZipFile(file) as archive:
+            arrays = [name.removesuffix(".npy") for name in archive.namelist()]
+    except (OSError, zipfile.BadZipFile):  # the reader has a message for it
+        return False
+    return len([name for name in arrays if not name.endswith("ids")]) > 1
+
+
+def assigned_views(
+    words: Sequence[str], columns: Mapping[str, Collection[str]], chosen: argparse.Namespace
+) -> tuple[list[str], list[str]]:
+    """Files as ``view=path``, and what was decided by their columns, in sentences.
+
+    A file is the view that it is given as, or called by as a whole, or whose columns it has, or whose name is part of
+    its own.
+    """
+    files: list[str] = []
+    notes: list[str] = []
+    for word in words:
+        file = Path(os.path.expanduser(word))
+        view = None
+        if file.is_file() and without_suffix(file.name) not in columns:  # no "view=path"
+            options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
+            found = set(column_names(file, options))
+            shared = {name: len(found & set(own)) for name, own in columns.items()}
+            alike = [name for name, count in shared.items() if count > _MOST * len(set(columns[name]))]
+            view = alike[0] if len(alike) == 1 else None
+        if view is not None:
+            count = f"{shared[view]} of its {len(set(columns[view]))} columns"
+            notes.append(f"{word} is read as the view {view!r}, by its columns: it has {count}.")
+        files.append(word if view is None else f"{view}={word}")
+    return named_views(files, list(columns)), notes
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """The columns of a fitted model.
+
+    Attributes
+    ----------
+    views : dict from view to list of str
+        The columns that the training samples had in files, without the view's name.
+    matrices : list of str
+        Views that are similarity matrices.
+    read : list of str
+        The views that the model reads, matrices included.
+    columns : list of str
+        The columns that the model reads, named as in X, without those of ids in matrices.
+    types : dict from column to "number" or "text", or None
+        What these columns hold; None where the model does not have it.
+    """
+
+    views: dict[str, list[str]]
+    matrices: list[str]
+    read: list[str]
+    columns: list[str]
+    types: dict[str, str] | None
+
+
+def columns_of(model: Any) -> ModelColumns:
+    """The columns of a model that was fitted to a data frame."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if not names:
+        raise ValueError(
+            f"the {type(model).__name__} was fitted to columns without names; fit it to a data frame, such as "
+            "read_views returns"
+        )
+    if isinstance(model, CohortModel):
+        kinds = dict(zip(map(str, model.kinds_.index), model.kinds_["kind"], strict=True))
+        own = dict(zip(map(str, model.kinds_.index), model.kinds_["view"], strict=True))
+        matrices = [name for name in names if kinds.get(name) == SIMILARITY]
+        # The columns of a sparse view have no rows of their own among the kinds.
+        views = [own.get(name, name.partition("__")[0]) for name in names]
+        used = [
+            (name, kinds.get(name, NUMBER))
+            for name, view in zip(names, views, strict=True)
+            if view in model.views and kinds.get(name) not in (LEFT_OUT, SIMILARITY)
+        ]
+        types = {name: "number" if kind == NUMBER else "text" for name, kind in used}
+        return ModelColumns(_grouped(names, views, matrices), matrices, model.views, list(types), types)
+    matrices = [kernel.view for kernel in getattr(model, "kernels_", []) if kernel.reads_ids]
+    grouped = _grouped(names, column_views(pd.DataFrame(columns=names)), matrices)
+    columns = [name for name in names if name not in matrices]
+    return ModelColumns(grouped, matrices, [*grouped, *matrices], columns, None)
+
+
+def _grouped(names: list[str], views: list[str], matrices: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, view in zip(names, views, strict=True):
+        if name not in matrices:
+            found.setdefault(view, []).append(name.removeprefix(f"{view}__"))
+    return found
+
+
+def has_classes(model: Any) -> bool:
+    """Whether a model predicts labels."""
+    return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
+
+
+def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
+    """Which samples have a view that the model needs."""
+    able = X.notna().to_numpy().any(axis=1)
+    if not able.any():
+        return able
+    if isinstance(model, CohortModel):
+        return able & model.has_needed_views(X)
+    able[able] = presence_of(model, X[able]).any(axis=1)
+    return able
+
+
+def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
+    """Labels, decision values and probabilities of samples, or predicted numbers, with the index of X.
+
+    Rows of samples that have no view that the model needs are empty.
+    """
+    able = predictable(model, X)
+    known = X[able]
+    parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
+    table = pd.DataFrame(parts, index=known.index)
+    return table if able.all() else table.reindex(X.index)
+
+
+def _numbers(model: Any, X: pd.DataFrame) -> dict[str, Any]:
+    predicted = np.asarray(model.predict(X)) if len(X) else np.zeros(0)
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    return {f"prediction_{place}": column for place, column in enumerate(predicted.T)}
+
+
+def _labelled(model: Any, X: pd.DataFrame) -> dict[str, Any]:
+    classes = getattr(model, "classes_", np.zeros(0)).tolist()
+    several = len(classes) > 2
+    width = len(classes) if several else 1
+    labels = model.predict(X).tolist() if len(X) else []
+    values = np.reshape(model.decision_function(X), (len(X), -1)) if len(X) else np.zeros((0, width))
+    names = [f"decision_{label}" for label in classes] if several and values.shape[1] == len(classes) else None
+    if names is None:
+        names = ["decision"] if values.shape[1] == 1 else [f"decision_{place}" for place in range(values.shape[1])]
+    table: dict[str, Any] = {"label": np.array([*labels, None], dtype=object)[:-1]}
+    table |= dict(zip(names, values.T, strict=True))
+    if isinstance(model, CohortModel) and model.calibration_ is not None:
+        shares = model.predict_proba(X) if len(X) else np.zeros((0, len(classes)))
+        table |= {f"probability_{label}": column for label, column in zip(classes, shares.T, strict=True)}
+    return table
+
+
+def load_model(chosen: argparse.Namespace) -> Any:
+    """The model of a call, or one `ValueError` that names what `predict` and `explain` take."""
+    model = load(chosen.model)
+    if not isinstance(model, PREDICTS):
+        known = ", ".join(one.__name__ for one in PREDICTS)
+        raise ValueError(
+            f"{chosen.model} holds a {type(model).__name__}; {chosen.command} takes models of these: {known}"
+        )
+    return model
+
+
+class OpenBlocks:
+    """The blocks of a table, for what goes through `files.ViewBlocks`."""
+
+    def __init__(self, table: OpenViews):
+        self._table = table
+        views = dict.fromkeys(str(name).partition("__")[0] for name in table.columns)
+        how = "row order" if not table.has_ids else "ids in the same order"
+        self.matched_by = pd.Series(dict.fromkeys(views, how), dtype=object)
+        self.empty = pd.Index([], dtype=object, name=table.head(1).index.name)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        for number in range(self._table.n_blocks):
+            yield self._table.rows(*self._table.limits(number))
+
+
+class NewSamples:
+    """The samples of the files of a call, in blocks, and their similarities, which the model is given.
+
+    Samples that have no view that the model reads come last, in a data frame without columns.
+
+    Attributes
+    ----------
+    notes : list of str
+        What was decided about files, in sentences.
+    matrices : dict from name to DataFrame
+        Similarities of the new samples (rows) with the training samples.
+    wanted : str
+        The views that the model reads.
+    """
+
+    def __init__(self, chosen: argparse.Namespace, model: Any):
+        columns = columns_of(model)
+        files, self.notes = assigned_views(chosen.files, columns.views, chosen)
+        unread = _unread(files, columns, self.notes)
+        self.matrices = _matrices(chosen, columns)
+        self.wanted = ", ".join(columns.read)
+        self._size = getattr(chosen, "block_size", _BLOCK)
+        if len(unread) == len(files) and not self.matrices:
+            raise ValueError(_no_view(columns))
+        self._blocks: ViewBlocks | OpenBlocks | None = None
+        if len(unread) < len(files):
+            read = [word for word in files if word.partition("=")[0] not in unread]
+            table = opened(chosen, read, block_size=self._size) if hasattr(chosen, "in_blocks") else None
+            if table is not None:
+                self._blocks = OpenBlocks(table)
+            else:
+                self._blocks = read_views_in_blocks(
+                    files,
+                    id=chosen.id,
+                    block_size=self._size,
+                    columns=columns.columns,
+                    types=columns.types,
+                    ids_of=unread,
+                    sep=chosen.sep,
+                    decimal=chosen.decimal,
+                    encoding=chosen.encoding,
+                )
+        if self.matrices and self._blocks is not None and (self._blocks.matched_by == "row order").all():
+            raise ValueError(
+                "the files have no sample ids, by which the rows of --kernel are found; give them a column of ids and "
+                "name it by --id"
+            )
+        self._ids = pd.DataFrame(index=pd.Index([], dtype=object))
+        if self.matrices:
+            words = [word.partition("=") for word in chosen.diagonal]
+            diagonals = {name: float(number) for name, _, number in words}
+            extended = model.extend_kernels(self.matrices, diagonals or None)
+            self._ids = extended[[name for name in self.matrices if name in extended]]
+        self._warn_of_missing_views(columns)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        seen: set[str] = set()
+        name = self._id_name()
+        for X in [] if self._blocks is None else self._blocks:
+            yield X.join(self._ids) if len(self._ids) else X
+            seen.update(X.index if self.matrices else ())
+        rest = self._ids[[sample not in seen for sample in self._ids.index]].rename_axis(name)
+        for start in range(0, len(rest), self._size):
+            yield rest.iloc[start : start + self._size]
+        others = [] if self._blocks is None else list(self._blocks.empty)
+        others += [sample for matrix in self.matrices.values() for sample in matrix.index]
+        lacking = pd.Index(dict.fromkeys(others), name=name, dtype=object)
+        lacking = lacking[~lacking.isin(rest.index) & ~lacking.isin(list(seen))]
+        if len(lacking):
+            yield pd.DataFrame(index=lacking)
+
+    def whole(self) -> pd.DataFrame:
+        """All samples as one data frame."""
+        return pd.concat(list(self))
+
+    def _id_name(self) -> Any:
+        """What the files call the ids, or the matrices where there are no files."""
+        if self._blocks is not None:
+            return self._blocks.empty.name
+        return next((matrix.index.name for matrix in self.matrices.values() if matrix.index.name), None)
+
+    def _warn_of_missing_views(self, columns: ModelColumns) -> None:
+        """Warn of views that no file has; a call that leaves none is refused."""
+        there = {*self.matrices, *([] if self._blocks is None else self._blocks.matched_by.index)}
+        missing = [view for view in columns.read if view not in there]
+        if len(missing) == len(columns.read):
+            raise ValueError(_no_view(columns))
+        if missing:
+            options = [f"--kernel {view}=FILE" if view in columns.matrices else f"{view}=FILE" for view in missing]
+            word, it = ("view", "it") if len(missing) == 1 else ("views", "them")
+            warn(
+                f"no file has the {word} {', '.join(missing)}, which the model reads: missing for all samples (give "
+                f"{' '.join(options)} to use {it})"
+            )
+
+
+def without_prediction(samples: list[Any], count: int, wanted: str) -> str:
+    """A warning: `count` samples, of which some are named, have no view that the model needs.
+
+    >>> from kernelweave.cli.prediction import without_prediction
+    >>> without_prediction(["eve"], 1, "rna, protein")
+    '1 sample has no view that the model needs, and so no prediction (eve); the model reads rna, protein'
+    """
+    named = ", ".join(map(str, samples[:NAMED])) + (", ..." if count > NAMED else "")
+    start = "1 sample has" if count == 1 else f"{count} samples have"
+    return f"{start} no view that the model needs, and so no prediction ({named}); the model reads {wanted}"
+
+
+def _unread(files: list[str], columns: ModelColumns, notes: list[str]) -> dict[str, list[str]]:
+    """The views in files that the model does without, with their columns; a sentence about each is added to notes."""
+    found = {}
+    for word in files:
+        view, _, path = word.partition("=")
+        if view in set(columns.views) - set(columns.read):
+            found[view] = columns.views[view]
+            notes.append(f"{path} is read for its samples only: the model does without the view {view!r}.")
+    return found
+
+
+def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd.DataFrame]:
+    """Similarities of the new samples (rows) with the training samples, by the matrix' name."""
+    if not chosen.kernel:
+        return {}
+    options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
+    found = {}
+    for source in sources(chosen.kernel):
+        if source.name not in columns.matrices:
+            there = f"its matrices are {', '.join(columns.matrices)}" if columns.matrices else "it has none"
+            raise ValueError(f"--kernel {source.name}: the model has no similarity matrix of that name; {there}")
+        found[source.name] = with_text_labels(read_matrix(source, options, square=False))
+    return found
+
+
+def _no_view(columns: ModelColumns) -> str:
+    return f"no file has a view that the model reads; it reads {', '.join(columns.read)}, given as name=path"
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Predict the samples of the files, write the predictions, and print how many there are of each label."""
+    model = load_model(chosen)
+    samples = NewSamples(chosen, model)
+    found = _Found(NewCohort(model.cohort_) if getattr(model, "cohort_", None) is not None else None)
+    with tempfile.TemporaryFile() as file:
+        write = _write_parquet if chosen.out.suffix.lower() in (".parquet", ".pq") else _write
+        with naming(Path(tempfile.gettempdir())):
+            write(samples, model, found, file)
+            file.flush()
+        if not found.n_samples - found.n_without:
+            raise ValueError(f"none of the {found.n_samples} samples has a view that the model reads: {samples.wanted}")
+        _put(file, chosen.out)
+    for sentence in found.sentences(samples.wanted):
+        warn(sentence)
+    told = sys.stderr if chosen.out == STANDARD_OUTPUT else sys.stdout
+    for line in [*samples.notes, found.summary(has_classes(model)), f"Predictions: {chosen.out}"]:
+        print(one_line(line), file=told)
+    return 0
+
+
+@dataclass
+class _Found:
+    """What was predicted, added up over blocks."""
+
+    cohort: NewCohort | None
+    n_samples: int = 0
+    n_without: int = 0
+    without: list[Any] = field(default_factory=list)
+    labels: Counter[Any] = field(default_factory=Counter)
+    total: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
+
+    def add(self, X: pd.DataFrame, table: pd.DataFrame, matrices: dict[str, pd.DataFrame]) -> None:
+        """Count the predictions of some samples."""
+        first = table.iloc[:, 0]
+        known = first.notna().to_numpy()
+        self.n_samples += len(table)
+        self.n_without += int((~known).sum())
+        self.without += list(table.index[~known][: NAMED - len(self.without)])
+        if table.columns[0] == "label":
+            self.labels.update(first[known])
+        elif known.any():
+            self.total += float(first[known].sum())
+            self.low, self.high = min(self.low, float(first.min())), max(self.high, float(first.max()))
+        if self.cohort is not None and X.shape[1]:
+            own = {name: block[block.index.isin(X[name])] for name, block in matrices.items() if name in X}
+            self.cohort.add(X, own)
+
+    def sentences(self, wanted: str) -> list[str]:
+        """What people should know about the new samples."""
+        found = []
+        if self.n_without:
+            found.append(without_prediction(self.without, self.n_without, wanted))
+        unlike = [] if self.cohort is None else self.cohort.sentences()
+        return [*found, *(f"unlike the training data: {sentence}" for sentence in unlike)]
+
+    def summary(self, with_labels: bool) -> str:
+        """How many samples were predicted, and what."""
+        n = self.n_samples - self.n_without
+        start = f"Predicted {n} sample{'' if n == 1 else 's'}"
+        if with_labels:
+            return f"{start}: {listed([f'{label} {count}' for label, count in self.labels.most_common()])}."
+        if self.high == float("-inf"):
+            return f"{start}."
+        return f"{start}: from {self.low:g} to {self.high:g}, mean {self.total / n:g}."
+
+
+def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple[str, pd.DataFrame]]:
+    """What the files call the ids, and the predictions of each block, which are counted."""
+    with working("predicting: 0 samples") as show:
+        for X in samples:
+            table = predictions(model, X)
+            found.add(X, table, samples.matrices)
+            yield "sample" if X.index.name is None else str(X.index.name), table
+            show(f"predicting: {found.n_samples} samples")
+
+
+def _write(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
+    """Predict all blocks into a file."""
+    for name, table in _predicted(samples, model, found):
+        file.write(as_csv(table, header=file.tell() == 0, index_label=name).encode("utf-8"))
+
+
+def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
+    """Predict all blocks into a Parquet file."""
+    arrow = optional("pyarrow", "to write Parquet", "parquet")
+    parquet = optional("pyarrow.parquet", "to write Parquet", "parquet")
+    writer = None
+    for name, table in _predicted(samples, model, found):
+        columns = {name: table.index.astype(str).to_numpy(dtype=object)} | {
+            key: values.to_numpy(dtype=object if key == "label" else float) for key, values in table.items()
+        }
+        if writer is None:
+            schema = arrow.table(columns).schema
+            known = next((label for label in getattr(model, "classes_", [])), None)
+            if "label" in columns and known is not None:  # the first block may have no label at all
+                schema = schema.set(schema.get_field_index("label"), arrow.field("label", arrow.array([known]).type))
+            writer = parquet.ParquetWriter(file, schema)
+        writer.write_table(arrow.table(columns, schema=writer.schema))
+    if writer is not None:
+        writer.close()
+
+
+def _put(file: BinaryIO, out: Path) -> None:
+    """Bring the predictions to their place, at once."""
+    file.seek(0)
+    if out == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        sys.stdout.write(file.read().decode("utf-8"))
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(out, lambda target: shutil.copyfileobj(file, target))

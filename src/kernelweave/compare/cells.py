@@ -1,0 +1,227 @@
+"""The store of finished cells: one small JSON file for each method and fold, written at once and atomically.
+
+A cell carries a fingerprint of all that its numbers depend on (data, protocol, method, settings, version), so that a
+cell of other settings is computed again. Fingerprints do not depend on the other methods of the table: adding a method
+leaves the cells of the others valid. A damaged or changed cell is found by its checksum and is computed again too, with
+a line in the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from ..saving.atomic import replace_file
+from ..views.frames import SparseRows
+from .workers import FoldsInProcesses, FoldsOnCluster, Records
+
+Progress = Callable[[int, int, str], None]
+Cells = dict[tuple[str, int], Records]  # of methods and folds
+
+_LONGEST = 80  # characters of a readable folder name
+_LOG = logging.getLogger(__name__)
+
+
+class CellStore:
+    """Finished cells below one folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+
+    def path(self, method: str, fold: int) -> Path:
+        """The file of a cell."""
+        return self.folder / _slug(method) / f"fold-{fold:03d}.json"
+
+    def read(self, method: str, fold: int, mark: str) -> Records | None:
+        """The records of a finished cell, or None where there is none with this fingerprint, or a damaged one."""
+        path = self.path(method, fold)
+        try:
+            cell = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            cell = None
+        if not isinstance(cell, dict) or cell.get("sha256") != _checksum(cell):
+            _LOG.warning("the stored result %s is damaged or was changed; it is computed again", path)
+            return None
+        return cell["records"] if cell.get("fingerprint") == mark else None
+
+    def write(self, method: str, fold: int, mark: str, records: Records) -> None:
+        """Store a finished cell, atomically: a reader gets all of it or nothing."""
+        content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
+        content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
+        content["sha256"] = _checksum(content)
+        write_atomically(self.path(method, fold), json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def measure_cells(
+    store: CellStore,
+    marks: Mapping[str, str],
+    *,
+    folds: Sequence[int],
+    prepare: Callable[[int], Callable[[str], Records]],
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    until: float | None = None,
+    elsewhere: FoldsOnCluster | FoldsInProcesses | None = None,
+) -> Cells:
+    """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
+
+    Parameters
+    ----------
+    store : CellStore
+    marks : mapping from method to fingerprint
+    folds : sequence of int
+    prepare : callable
+        From a fold, one of whose cells is missing, to a function that measures a method on it.
+    n_jobs : int, optional
+        Folds at the same time, as threads with one BLAS thread each.
+    progress : callable, optional
+        Called with the numbers of finished and of all cells and the name of the method just finished.
+    until : float, optional
+        When no further cell begins, by `time.monotonic`; those that were not measured are absent from the result.
+    elsewhere : FoldsOnCluster or FoldsInProcesses, optional
+        Where folds run; in threads of this process by default, with `prepare`.
+
+    Returns
+    -------
+    dict from (method, fold) to records
+    """
+    stored = {(method, fold): store.read(method, fold, mark) for method, mark in marks.items() for fold in folds}
+    cells = {key: records for key, records in stored.items() if records is not None}
+
+    def tell(method: str) -> None:
+        if progress is not None:
+            progress(len(cells), len(stored), method)
+
+    tell("")
+    if elsewhere is not None:
+        missing = {fold: [method for method in marks if (method, fold) not in cells] for fold in folds}
+        for fold, found in elsewhere.measured({fold: names for fold, names in missing.items() if names}, until):
+            for method, records in found.items():
+                store.write(method, fold, marks[method], records)
+                cells[method, fold] = records
+                tell(method)
+        return cells
+    is_over = threading.Event()  # where one thread fails or the user interrupts, the others begin no further cell
+
+    def run(fold: int) -> None:
+        measure = None
+        for method in [method for method in marks if (method, fold) not in cells]:
+            if is_over.is_set() or (until is not None and time.monotonic() >= until):
+                return
+            measure = measure or prepare(fold)
+            records = measure(method)
+            store.write(method, fold, marks[method], records)
+            cells[method, fold] = records
+            tell(method)
+
+    def stopping(fold: int) -> None:
+        try:
+            with threadpool_limits(1):  # OpenMP has a limit for each thread
+                run(fold)
+        except BaseException:
+            is_over.set()
+            raise
+
+    try:
+        with threadpool_limits(1):
+            Parallel(n_jobs=n_jobs, backend="threading")(delayed(stopping)(fold) for fold in folds)
+    finally:
+        is_over.set()
+    return cells
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file such that an interruption leaves the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _checksum(cell: dict[str, Any]) -> str:
+    """SHA-256 of a cell, leaving out the checksum itself."""
+    rest = {name: value for name, value in cell.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
+    """A digest of the data and of anything else that decides the splits."""
+    digest = hashlib.sha256()
+    parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X if isinstance(X, np.ndarray) else _numbers(X)]
+    for part in [*parts, y, *others]:
+        if part is not None:
+            digest.update(_bytes(np.asarray(part)))
+    return digest.hexdigest()
+
+
+def frame_digest(X: pd.DataFrame) -> str:
+    """A digest of a data frame: its labels, and for each column name, type and values."""
+    digest = hashlib.sha256(_bytes(X.index.to_numpy(dtype=object)))
+    for place in range(X.shape[1]):
+        column = X.iloc[:, place]
+        digest.update(f"{X.columns[place]!r} {column.dtype}".encode())
+        if isinstance(column.array, SparseRows):
+            matrix = column.array.matrix
+            parts = [matrix.data, matrix.indices, matrix.indptr, column.array.present]
+            parts.append(column.array.dtype.features.to_numpy(dtype=object))
+        elif isinstance(column.dtype, np.dtype):
+            parts = [column.to_numpy()]
+        else:
+            parts = [column.to_numpy(dtype=object)]
+        for part in parts:
+            digest.update(_bytes(part))
+    return digest.hexdigest()
+
+
+def described(value: Any) -> Any:
+    """A parameter as text that differs where it differs; `repr` alone would cut frames short."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return [type(value).__name__, frame_digest(pd.DataFrame(value))]
+    if isinstance(value, Mapping) and any(isinstance(part, pd.DataFrame | pd.Series) for part in value.values()):
+        return {str(name): described(part) for name, part in value.items()}
+    if isinstance(value, Mapping) and any(hasattr(part, "get_params") for part in value.values()):
+        return in_full(value)
+    return repr(value)
+
+
+def in_full(value: Any) -> Any:
+    """Class and parameters of an estimator, those of its parts too, wherever they are; scikit-learn's text is cut."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return [type(value).__name__, {name: in_full(v) for name, v in sorted(value.get_params(deep=False).items())}]
+    if isinstance(value, Mapping):
+        return {str(name): in_full(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_full(part) for part in value]
+    return repr(value)
+
+
+def _bytes(part: np.ndarray) -> bytes:
+    """The bytes of an array; those of objects are addresses, so that their text is taken."""
+    if part.dtype.kind == "O":
+        return json.dumps([f"{type(entry).__name__} {entry}" for entry in part.ravel()]).encode()
+    return np.ascontiguousarray(part).tobytes()
+
+
+def _numbers(X: pd.DataFrame) -> np.ndarray:
+    """The values of a data frame, rows with text in them as hashes."""
+    values = X.to_numpy()
+    return values if values.dtype.kind in "fiub" else pd.util.hash_pandas_object(X, index=False).to_numpy()
+
+
+def _slug(name: str) -> str:
+    """A folder's name: readable, and different for different names."""
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST]
+    return readable if readable == name else f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

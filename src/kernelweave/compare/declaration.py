@@ -1,0 +1,283 @@
+"""From tables to a declared comparison: the task, the checks, the folds, the methods and how each is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._warnings import warn
+from ..kernels import Precomputed
+from ..model_selection import NestedFolds
+from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes.methods import ALONE
+from ..recipes.twins import find_twins, merged_groups
+from .comparison import Comparison, Contender, Problem
+from .outcome import place_in
+
+ROW = "methods"  # the one row of the comparison, and the folder of its cells
+FOLDS, QUICK_FOLDS = 5, 3
+QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
+# The order of work, what takes least first, so that a run that is stopped early has most methods.
+_BY_COST = (
+    *(ALONE, "linear", "concatenation", "mean", "least-squares", "stacking", "lp", "convex"),
+    *("boosting", "forest", "localized"),
+)
+_NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """A comparison that is ready to run, and what was decided on the way.
+
+    Attributes
+    ----------
+    problem : Problem
+    comparison : Comparison
+    labels : dict from method to label
+        What tables call the methods, in the order in which `recipes.method_names` has them.
+    task, why : str
+        The task, and the reason where it is a guess.
+    options : dict
+        Parameters of `CohortModel` that all methods share.
+    kinds : DataFrame
+        What each column holds.
+    notes : list of str
+        What is worth knowing, in sentences.
+    """
+
+    problem: Problem
+    comparison: Comparison
+    labels: dict[str, str]
+    task: str
+    why: str
+    options: dict[str, Any]
+    kinds: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def protocol(self) -> NestedFolds:
+        """The folds."""
+        protocol: Any = self.comparison.protocol
+        return protocol
+
+    @property
+    def max_train(self) -> int | None:
+        """How many samples train in a fold at most, where that leaves some out."""
+        limit, n_samples = self.protocol.max_train, len(self.problem.y)
+        return limit if limit is not None and n_samples - -(-n_samples // self.protocol.n_folds) > limit else None
+
+    def model(self, method: str, **options: Any) -> CohortModel:
+        """The unfitted model of a method."""
+        return CohortModel(method, **{**self.options, **options})
+
+
+def declare(
+    X: pd.DataFrame,
+    y: pd.Series,
+    *,
+    matrices: Mapping[str, pd.DataFrame] | None = None,
+    groups: pd.Series | None = None,
+    task: str | None = None,
+    methods: Sequence[str] | None = None,
+    folds: int | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    quick: bool = False,
+) -> Declared:
+    """Declare the comparison of methods on given samples; a ValueError says why there can be none.
+
+    Parameters
+    ----------
+    X : DataFrame
+        As `files.cohort.read_cohort` makes it.
+    y : Series
+    matrices : mapping from name to DataFrame, optional
+        Similarities, with ids as labels.
+    groups : Series, optional
+    task : {"classification", "regression"}, optional
+        Guessed where None.
+    methods : sequence of str, optional
+        "alone" means all methods that use one view. All that the data allow where None.
+    folds : int, optional
+        5 where None, or 3 in a quick comparison.
+    repeats, seed : int
+    quick : bool
+        Fewer settings of each method, and at most 1000 samples that train in a fold.
+    """
+    matrices = dict(matrices or {})
+    for name, matrix in matrices.items():
+        Precomputed(matrix, name)  # symmetric, or an error that names it
+    y, n_missing = _without_missing(y)
+    X = X.loc[y.index] if n_missing else X
+    groups = groups.loc[y.index] if groups is not None and n_missing else groups
+    chosen, why = (task, "as given") if task is not None else guess_task(y)
+    targets = _checked_targets(y, chosen)
+    notes = [f"{n_missing} samples without a target are left out."] if n_missing else []
+    protocol = NestedFolds(
+        folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
+        repeats,
+        max_train=QUICK_SAMPLES if quick else None,
+        random_state=seed,
+    )
+    kinds = column_kinds(X, matrices=tuple(matrices))
+    twins = find_twins(X, kinds, matrices)
+    notes += [] if twins is None else [twins.sentence]
+    copies = copies_of_target(X, targets, kinds, chosen)
+    problem = Problem(
+        X,
+        targets,
+        is_classification=chosen == "classification",
+        groups=merged_groups(None if groups is None else groups.to_numpy(dtype=object), twins),
+    )
+    notes += _checked_folds(problem, protocol, str(y.name))
+    if copies:
+        notes.append(f"Warning: {copies_sentence(copies)}.")
+        warn(copies_sentence(copies))
+    labels, absent = _methods(chosen, X, matrices, kinds, methods)
+    notes += [f"{label} is left out: {reason}." for label, reason in absent.items()]
+    options: dict[str, Any] = {
+        "matrices": matrices or None,
+        "kinds": kinds["kind"],
+        "task": chosen,
+        "effort": "quick" if quick else "full",
+        "n_jobs": 1,
+        "random_state": seed,
+    }
+    comparison = Comparison(
+        name=_folder(protocol, quick),
+        title="Methods on given data",
+        source="",
+        datasets={ROW: problem},
+        contenders=tuple(
+            Contender(method, partial(_candidate, CohortModel(method, **{**options, "calibrate": False})))
+            for method in sorted(labels, key=partial(place_in, _BY_COST))
+        ),
+        protocol=protocol,
+        is_tolerant=True,
+    )
+    return Declared(
+        problem=problem,
+        comparison=comparison,
+        labels=labels,
+        task=chosen,
+        why=why,
+        options=options,
+        kinds=kinds,
+        notes=notes,
+    )
+
+
+def _candidate(model: CohortModel, problem: Problem) -> dict[str, CohortModel]:
+    """The one candidate of a contender, for any problem."""
+    return {"": model}
+
+
+def _folder(protocol: NestedFolds, quick: bool) -> str:
+    """Where cells are: runs with other folds are kept apart, so that going back to them costs nothing."""
+    name = f"{protocol.n_folds}-folds"
+    name += f"-{protocol.n_repeats}-times" if protocol.n_repeats > 1 else ""
+    return f"{name}-seed-{protocol.random_state}" + ("-quick" if quick else "")
+
+
+def _without_missing(y: pd.Series) -> tuple[pd.Series, int]:
+    """The targets without missing ones, and the number of these."""
+    is_there = y.notna().to_numpy()
+    if not is_there.any():
+        raise ValueError(f"no sample has a target: every cell of {y.name!r} is empty")
+    return (y, 0) if is_there.all() else (y[is_there], int((~is_there).sum()))
+
+
+def _checked_targets(y: pd.Series, task: str) -> np.ndarray:
+    if task == "classification":
+        is_plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "biuf"
+        values = y.to_numpy() if is_plain else y.map(str).to_numpy(dtype=object)
+        classes, counts = np.unique(values, return_counts=True)
+        if len(classes) == 1:
+            raise ValueError(
+                f"the target {y.name!r} has one class only, {str(classes[0])!r}, for all {len(y)} samples; there is "
+                "nothing to tell apart"
+            )
+        if (counts > 1).sum() < 2:
+            raise ValueError(
+                f"the target {y.name!r} has {len(classes)} classes for {len(y)} samples, and fewer than two of them "
+                "have two samples or more: nothing can be learned; is this the column of the labels?"
+            )
+        return values
+    try:
+        numbers = y.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the target {y.name!r} must hold numbers for a regression, but has {y.iloc[0]!r}; use --task "
+            "classification"
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"the target {y.name!r} must hold finite numbers for a regression")
+    if np.ptp(numbers) == 0.0:
+        raise ValueError(
+            f"the target {y.name!r} is {numbers[0]:g} for all {len(y)} samples; there is nothing to predict"
+        )
+    return numbers
+
+
+def _checked_folds(problem: Problem, protocol: NestedFolds, target: str) -> list[str]:
+    """Notes on classes with few samples; an error where folds cannot be had."""
+    n_samples, n_folds = len(problem.y), protocol.n_folds
+    needed = n_folds if problem.is_classification else 2 * n_folds
+    if n_samples < max(needed, 4):
+        raise ValueError(
+            f"{n_folds} folds need at least {max(needed, 4)} samples with a target, but there are {n_samples}"
+            + ("; use fewer --folds" if n_folds > 2 else "")
+        )
+    splits = protocol.split(problem.y, problem.is_classification, groups=problem.groups)
+    if not problem.is_classification:
+        if any(np.ptp(problem.y[split.train]) == 0.0 for split in splits):
+            raise ValueError(
+                f"the target {target!r} is the same for all training samples of a fold; use other --folds or --groups"
+            )
+        return []
+    if any(len(np.unique(problem.y[split.train])) < 2 for split in splits):
+        raise ValueError(
+            f"the training samples of a fold have one class of {target!r} only, because the other classes are in one "
+            "group, or have one sample; use fewer --folds, or other --groups"
+        )
+    classes, counts = np.unique(problem.y, return_counts=True)
+    rare = [f"{label} ({count})" for label, count in zip(classes, counts, strict=True) if count < n_folds]
+    if not rare:
+        return []
+    listed = ", ".join(rare[:_NAMED]) + (f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else "")
+    return [
+        f"Classes with fewer samples than the {n_folds} folds are spread over some of them, and are hard to learn and "
+        f"to judge: {listed}."
+    ]
+
+
+def _methods(
+    task: str, X: pd.DataFrame, matrices: Mapping[str, pd.DataFrame], kinds: pd.DataFrame, wanted: Sequence[str] | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The methods to compare with their labels, and the labels of those that cannot be had with the reason."""
+    views = list(dict.fromkeys(kinds["view"]))
+    reasons = unavailable(task, X, matrices=matrices or None, kinds=kinds["kind"])
+    every = method_names(task, views)
+    labels = {method: label for method, label in every.items() if method not in reasons}
+    if wanted is None:
+        if not labels:
+            raise ValueError(f"no method can be had for these data: {next(iter(reasons.values()))}")
+        return labels, {every.get(method, method): reason for method, reason in reasons.items()}
+    chosen: dict[str, str] = {}
+    for name in wanted:
+        found = [method for method in every if method == name or (name == ALONE[:-1] and method.startswith(ALONE))]
+        if not found:
+            close = get_close_matches(name, every, n=1)
+            meant = f"did you mean {close[0]!r}? " if close else ""
+            raise ValueError(f"there is no method {name!r}; {meant}the methods are {', '.join(every)}")
+        if all(method in reasons for method in found):
+            raise ValueError(f"the method {name!r} cannot be had for these data: {reasons[found[0]]}")
+        chosen |= {method: labels[method] for method in found if method in labels}
+    return {method: label for method, label in labels.items() if method in chosen}, {}

@@ -1,1 +1,0 @@
-"""How experiments are declared, found, and run cell by cell."""

@@ -1,1 +1,0 @@
-"""Methods and settings that several experiments share, each as a function that declares them."""

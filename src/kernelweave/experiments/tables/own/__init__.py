@@ -1,1 +1,0 @@
-"""Tables of the library's own, which no paper has."""

@@ -1,1 +1,0 @@
-"""Tables of the paper on subspace kernels and feature extraction (SKFE)."""
