@@ -125,6 +125,6 @@ def test_reproduce_an_unknown_table(client, tmp_path, capsys):  # noqa: F811
 
 
 def test_no_scheduler(folder, capsys, monkeypatch):
-    monkeypatch.setattr("kernelweave.engines.cluster.waiting.CONNECT", "1s")
+    monkeypatch.setattr("kernelweave.engines.dask.CONNECT", "1s")
     assert main([*CALL, "--out", "out", "--dask", "tcp://127.0.0.1:9"]) == 2
     assert "there is no Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err

@@ -17,6 +17,7 @@ what similarities read                 `moments` of features
 =====================================  ===========================================================================
 """
 
-from .base import Engine, InMemory
+from .base import Engine
+from .memory import InMemory
 
 __all__ = ["Engine", "InMemory"]

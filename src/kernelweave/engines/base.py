@@ -18,16 +18,14 @@ gating inputs), and blocks with the scores of a solution, from which biases and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from ..kernels.stacking.memory import available_memory
-from ..kernels.threads import in_blas_threads
 from ..views import Views
 
 
@@ -73,8 +71,20 @@ class Rows:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples."""
         return self.views.n_samples
+
+    def some(self, rows: slice) -> Rows:
+        """Consecutive samples; itself for all of them."""
+        if rows == slice(0, self.n_samples):
+            return self
+        y = None if self.y is None else self.y[rows]
+        return Rows(self.first + rows.start, self.views.rows(rows), y, self.weight[rows])
+
+    def followed_by(self, other: Rows) -> Rows:
+        """These samples and those after them."""
+        y = None if self.y is None else np.concatenate([self.y, other.y])
+        weight = np.concatenate([self.weight, other.weight])
+        return Rows(self.first, self.views.followed_by(other.views), y, weight)
 
 
 class Engine(ABC):
@@ -136,13 +146,7 @@ def added(results: Any) -> Any:
 
 
 def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Give a function of blocks a form for blocks whose arrays are on a device, see `device.engine`.
-
-    Parameters
-    ----------
-    form : callable
-        Takes `device.block.DeviceBlock` in the place of `block.Block`.
-    """
+    """Give a function of blocks a form for blocks whose arrays are on a device (`device.engine.DeviceBlock`)."""
 
     def marked(function: Any) -> Any:
         function.on_device = form
@@ -151,35 +155,6 @@ def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
     return marked
 
 
-class InMemory(Engine):
-    """Blocks in memory.
-
-    Parameters
-    ----------
-    blocks : sequence
-    """
-
-    def __init__(self, blocks: Sequence[Any]):
-        self.blocks = list(blocks)
-
-    def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Threads take block after block; results are added in the order of the blocks, as soon as that is possible."""
-        total: Any = None
-        waiting: dict[int, Any] = {}  # results of blocks after one that is not finished
-        n_added, adding = 0, Lock()
-
-        def work(place: int) -> None:
-            nonlocal total, n_added
-            found = function(self.blocks[place], *arguments)
-            with adding:
-                waiting[place] = found
-                while n_added in waiting:
-                    total = added([total, waiting.pop(n_added)])
-                    n_added += 1
-
-        in_blas_threads(work, range(len(self.blocks)))
-        return total
-
-    def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> InMemory:
-        """All blocks are held."""
-        return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))
+def in_any_place(function: Any) -> Any:
+    """Mark a function of blocks that serves arrays of any place, and so blocks on a device as they are."""
+    return on_device(function)(function)

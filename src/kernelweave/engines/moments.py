@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .base import Engine, ranges, spans_of
-from .block import TILE, Block
+from .memory import TILE, Block
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:

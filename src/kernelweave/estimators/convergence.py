@@ -9,7 +9,7 @@ from sklearn.base import is_outlier_detector
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
-from ..engines.training.machine import size_of
+from ..engines.training import size_of
 from ..machines import Solution
 
 

@@ -15,8 +15,8 @@ import pandas as pd
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines.cluster import is_dask, lazily
-from ..engines.from_files import FromFiles
+from ..engines.dask_collections import is_dask, lazily
+from ..engines.files import FromFiles
 from ..views import TableInBlocks
 from .progress import bars_of
 from .samples import targets_given, whole_targets

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._extras import optional
-from ..engines.from_files import FromFiles
+from ..engines.files import FromFiles
 from ..estimators.prediction import StoredFrames
 from ..estimators.progress import progress_bar
 from ..validation import shown

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.training.descent import MEMORY
+from ..engines.primal import MEMORY
 from ..machines import Machine, Solution
 from ..solvers.descent.alternating import minimize_alternating
 from ..solvers.descent.smooth import EVERYWHERE, Descent, Domain, Point, minimize_armijo, minimize_lbfgs

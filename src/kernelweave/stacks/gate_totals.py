@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..engines.base import Engine, on_device, ranges
-from ..engines.block import TILE, Block, StoredFeatures
+from ..engines.memory import TILE, Block, StoredFeatures
 from ..views import Views
 
 FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite

@@ -18,8 +18,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from ...engines.cluster.engine import Given
-from ...engines.cluster.waiting import as_finished, connected
+from ...engines.dask import Given, as_finished, connected
 from .troubles import warnings_by_thread
 
 __all__ = ["CellsOfFold", "FoldSource", "FoldsOnCluster", "Loaded", "connected", "run_fold"]

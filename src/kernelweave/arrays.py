@@ -13,7 +13,9 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from .._extras import optional
+from ._extras import optional
+
+__all__ = ["HOST", "Place", "chosen_place", "place_of", "precision_of", "torch_place"]
 
 DEVICES = ("cpu", "cuda", "auto")
 PINNED_BYTES = 2**20  # smaller arrays go to a CUDA device directly

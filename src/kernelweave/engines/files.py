@@ -17,7 +17,8 @@ import pandas as pd
 
 from ..kernels.stacking.memory import available_memory
 from ..kernels.threads import blas_threads, in_blas_threads
-from .base import Engine, InMemory, added
+from .base import Engine, added
+from .memory import InMemory
 
 HELD_SHARE = 0.6  # of the free memory, that what is held may take
 
@@ -67,7 +68,7 @@ class FromFiles(Engine):
         left = np.inf if free is None else HELD_SHARE * free
         held: dict[int, tuple[int, Any]] = {}
         for number, result in enumerate(self.results(function, *arguments)):
-            left -= size_of(result)
+            left -= bytes_of(result)
             if left < 0:
                 break
             held[number] = len(steps), result
@@ -112,7 +113,7 @@ class FromFiles(Engine):
         return [self.held[k] if k in self.held else (0, self.source.block(k)) for k in numbers]
 
 
-def size_of(result: Any, seen: set[int] | None = None) -> int:
+def bytes_of(result: Any, seen: set[int] | None = None) -> int:
     """The bytes of all arrays in an object, each counted once, about."""
     seen = set() if seen is None else seen
     if result is None or isinstance(result, str | bytes | int | float | type) or id(result) in seen:
@@ -123,7 +124,7 @@ def size_of(result: Any, seen: set[int] | None = None) -> int:
     if isinstance(result, pd.DataFrame | pd.Series):
         return int(result.memory_usage(index=True, deep=False).sum() if result.ndim == 2 else result.memory_usage())
     if isinstance(result, dict):
-        return sum(size_of(entry, seen) for entry in result.values())
+        return sum(bytes_of(entry, seen) for entry in result.values())
     if isinstance(result, list | tuple | set):
-        return sum(size_of(entry, seen) for entry in result)
-    return sum(size_of(entry, seen) for entry in getattr(result, "__dict__", {}).values())
+        return sum(bytes_of(entry, seen) for entry in result)
+    return sum(bytes_of(entry, seen) for entry in getattr(result, "__dict__", {}).values())

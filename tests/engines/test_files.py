@@ -6,9 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from kernelweave.engines import from_files
-from kernelweave.engines.base import InMemory
-from kernelweave.engines.from_files import FromFiles, size_of
+from kernelweave.engines import InMemory, files
+from kernelweave.engines.files import FromFiles, bytes_of
 from kernelweave.kernels.threads import blas_threads
 
 
@@ -52,7 +51,7 @@ def test_what_fits_is_held_and_nothing_is_read_again():
 
 @pytest.mark.parametrize(("room", "n_held"), [(0, 0), (31, 0), (32, 1), (100, 3), (159, 4)])
 def test_blocks_beyond_the_free_memory_are_made_again(monkeypatch, room, n_held):
-    monkeypatch.setattr(from_files, "available_memory", lambda: room / from_files.HELD_SHARE)
+    monkeypatch.setattr(files, "available_memory", lambda: room / files.HELD_SHARE)
     source = Numbers(5)
     engine = FromFiles(source).replace(scaled, 2.0)
     size = blas_threads()  # as many are worked on together, and as many are read ahead of the one that does not fit
@@ -105,5 +104,5 @@ def test_passes_are_watched():
 
 def test_sizes_count_each_array_once():
     array = np.zeros(100)
-    assert size_of([array, {"x": array}, None, "text", 3]) == 800
-    assert size_of((np.zeros(3, dtype=np.float32), np.zeros(2))) == 28
+    assert bytes_of([array, {"x": array}, None, "text", 3]) == 800
+    assert bytes_of((np.zeros(3, dtype=np.float32), np.zeros(2))) == 28

@@ -59,13 +59,12 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from ...machines import Machine, Solution
-from ...machines.terms import DualTerms
-from ...solvers.descent.smooth import Descent, Point, minimize_lbfgs
-from ..base import Engine, InMemory, ranges
-from ..block import Block, StoredFeatures
-from .descent import MEMORY, TINY, Hessian
-from .primal import Amplitudes, Pass, Primal, best_intercepts, gap_around, scored, summed
+from ..machines import Machine, Solution
+from ..machines.terms import DualTerms
+from ..solvers.descent.smooth import Descent, Point, minimize_lbfgs
+from .base import Engine, ranges
+from .memory import Block, InMemory, StoredFeatures
+from .primal import MEMORY, TINY, Amplitudes, Hessian, Pass, Primal, best_intercepts, gap_around, scored, summed
 
 ROWS = 1024  # samples whose products are summed up at once
 EPS = float(np.finfo(float).eps)
