@@ -3,7 +3,7 @@
 import pandas as pd
 
 from kernelweave.cli.telling import described_cohort, listed, say, write_table
-from kernelweave.files.cohort import read_cohort
+from kernelweave.files.read import read_cohort
 
 
 def test_sentences_are_wrapped_and_paths_are_not(capsys, monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..files.spreadsheets import as_csv
+from ..files.base import as_csv
 from ..persistence.replacing import replace_file
 from .failing import one_line
 

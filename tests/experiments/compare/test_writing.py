@@ -14,7 +14,7 @@ from kernelweave.experiments.compare.declaration import ROW, declare
 from kernelweave.experiments.compare.outcome import gather
 from kernelweave.experiments.compare.words import score_text
 from kernelweave.experiments.engine.comparison_run import measure_row
-from kernelweave.files.cohort import read_cohort
+from kernelweave.files.read import read_cohort
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from ...experiments.compare.writing import fitted_models, write_results
 from ...experiments.engine.cluster import connected
 from ...experiments.engine.comparison import Comparison
 from ...experiments.engine.comparison_run import MeasuredRow, measure_row
-from ...files.cohort import Cohort
+from ...files.read import Cohort
 from ...reporting.sections.wording import p_text
 from ..failing import one_line
 from ..telling import described_cohort, say, working

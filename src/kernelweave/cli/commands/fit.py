@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..._warnings import warn
 from ...files import OpenViews
-from ...files.cohort import Cohort
+from ...files.read import Cohort
 from ...persistence import save
 from ...recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ...recipes.leaks import copies_of_target, copies_sentence

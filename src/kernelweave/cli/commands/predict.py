@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..._extras import optional
 from ..._warnings import warn
-from ...files.spreadsheets import as_csv
+from ...files.base import as_csv
 from ...persistence.replacing import naming, replace_file
 from ...recipes.likeness.summary import NewCohort
 from ..failing import one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ...files.cohort import Cohort, read_cohort
+from ...files.read import Cohort, read_cohort
 
 
 def read_training_samples(chosen: argparse.Namespace) -> Cohort:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...files.blocks.columns import column_names
-from ...files.table import Options
+from ...files.base import Options
+from ...files.read import column_names
 from ..checking import without_suffix
 from .naming import named_views
 

@@ -10,9 +10,9 @@ import pandas as pd
 
 from ..._warnings import warn
 from ...files import ViewBlocks, read_views_in_blocks
-from ...files.matrices import read_matrix, with_text_labels
+from ...files.base import Options
+from ...files.matching import read_matrix, with_text_labels
 from ...files.sources import sources
-from ...files.table import Options
 from ...persistence import load
 from ..in_blocks import OpenBlocks, opened
 from .assigning import assigned

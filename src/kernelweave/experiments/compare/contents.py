@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...files.cohort import Cohort
+from ...files.read import Cohort
 from ...model_selection.paired_losses import TEST_NAME
 from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from kernelweave import open_views, read_views
-from kernelweave.files.opened.rows import ReadingError
+from kernelweave.files.rows import ReadingError
 
 pytest.importorskip("pyarrow")
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave import read_views, read_views_in_blocks
-from kernelweave.files.blocks.scanning import _MISSING
-from kernelweave.files.blocks.waiting import Waiting
+from kernelweave.files.read import Waiting
+from kernelweave.files.text import _MISSING
 from kernelweave.views.sparse_rows import SparseRowsDtype
 
 
