@@ -53,15 +53,8 @@ TARGET_BYTES = 2**23  # of X, that a block in memory takes about
 class Rows:
     """Samples as given.
 
-    Attributes
-    ----------
-    first : int
-        Position of the first of them in the whole data.
-    views : Views
-    y : ndarray or None
-        Targets as the user gave them, checked.
-    weight : ndarray of shape (n_samples,)
-        Positive.
+    `first`: position of the first of them in the whole data; `y`: targets as the user gave them, checked; `weight` of
+    shape (n_samples,): Positive.
     """
 
     first: int
@@ -74,14 +67,12 @@ class Rows:
         return self.views.n_samples
 
     def some(self, rows: slice) -> Rows:
-        """Consecutive samples; itself for all of them."""
         if rows == slice(0, self.n_samples):
             return self
         y = None if self.y is None else self.y[rows]
         return Rows(self.first + rows.start, self.views.rows(rows), y, self.weight[rows])
 
     def followed_by(self, other: Rows) -> Rows:
-        """These samples and those after them."""
         y = None if self.y is None else np.concatenate([self.y, other.y])
         weight = np.concatenate([self.weight, other.weight])
         return Rows(self.first, self.views.followed_by(other.views), y, weight)

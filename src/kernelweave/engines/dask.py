@@ -1,27 +1,19 @@
-"""Waiting for results of a cluster, in bounded time.
+"""`OnDask`: blocks on the workers of a Dask cluster.
 
-Dask computes again what a lost worker held, as long as some worker is left; it waits for ever where none is. Here the
-wait ends with one error where no worker has been there for a while, where the scheduler is gone, or where a task has
-ended the worker that ran it too often. Ctrl-C, and any error, cancels what was waited for.
-
-=====
-
-Which worker gets which chunks, which units make a batch, and tasks that run where their batch is.
-
-Dask places a task by the sizes of what it depends on, and takes blocks for small: without a place of its own, a task
-may run on the worker that holds its arguments, and the batch would be sent there.
-
-=====
-
-`OnDask`: blocks on the workers of a Dask cluster.
+Dask is an extra (``pip install kernelweave[dask]``) and is imported only where a Dask collection is at hand.
 
 A future holds a *batch*: the units of one thread of a worker, each of them a list of blocks. A sum is one task per
 batch, which runs where the batch is. At most `FAN_IN` sums are fetched and added here; where there are more, tasks add
 them up first. Parameters travel in the other direction. Results are added in order, within a batch and among batches,
-so that a sum depends on how units are divided into batches, by rounding, and on nothing else.
+so that a sum depends on how units are divided into batches, by rounding, and on nothing else. Each result depends on
+the one that it was made of, down to the chunks of the user's collection: Dask computes again what a lost worker held.
 
-Each result depends on the one that it was made of, down to the chunks of the user's collection: Dask computes again
-what a lost worker held.
+Dask places a task by the sizes of what it depends on, and takes blocks for small: without a place of its own, a task
+may run on the worker that holds its arguments, and the batch would be sent there.
+
+Dask waits for ever where no worker is left. Here the wait ends with one error where no worker has been there for a
+while, where the scheduler is gone, or where a task has ended the worker that ran it too often. Ctrl-C, and any error,
+cancels what was waited for.
 """
 
 from __future__ import annotations
@@ -48,7 +40,6 @@ CONNECT = "10s"  # that connecting to a scheduler may take
 
 
 def distributed() -> Any:
-    """The package `distributed`."""
     return optional("distributed", "to compute on a Dask cluster", "dask")
 
 
@@ -72,19 +63,13 @@ def n_workers(client: Any) -> int:
 
 
 class Watch:
-    """Raises where the cluster has been without workers for too long.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Raises where the cluster has been without workers for too long."""
 
     def __init__(self, client: Any):
         self.client, self.limit = client, patience()
         self.last_seen = time.monotonic()
 
     def look(self) -> None:
-        """One look at the workers."""
         if n_workers(self.client):
             self.last_seen = time.monotonic()
         elif time.monotonic() - self.last_seen > self.limit:
@@ -95,13 +80,7 @@ class Watch:
 
 
 def wait_for(client: Any, futures: list[Any]) -> None:
-    """Return when all futures are done, or one of them has failed; cancel them where the wait is interrupted.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : list of Future
-    """
+    """Return when all futures are done, or one of them has failed; cancel them where the wait is interrupted."""
     watch = Watch(client)
     waiting = list(futures)
     try:
@@ -123,12 +102,7 @@ def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[in
 
     All are released in the end.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : list of Future
-    what : str
-        The step, for messages.
+    `what`: the step, for messages.
     """
     watch, waiting = Watch(client), dict(enumerate(futures))
     try:
@@ -153,10 +127,7 @@ def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[in
 def connected(address: str) -> Iterator[Any]:
     """A client of the scheduler at an address; an `OSError` where there is none.
 
-    Parameters
-    ----------
-    address : str
-        Such as "tcp://127.0.0.1:8786".
+    `address`: such as "tcp://127.0.0.1:8786".
     """
     try:
         client = distributed().Client(address, timeout=CONNECT)
@@ -169,12 +140,7 @@ def connected(address: str) -> Iterator[Any]:
 def results_of(client: Any, futures: list[Any], what: str) -> list[Any]:
     """The small results of some futures, or one error; they are released.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : list of Future
-    what : str
-        The step, for messages.
+    `what`: the step, for messages.
     """
     try:
         wait_for(client, futures)
@@ -223,7 +189,6 @@ def lost(error: BaseException, what: str) -> WorkersLostError | None:
 
 
 def cancel(client: Any, futures: list[Any]) -> None:
-    """Cancel futures, where there is still a scheduler."""
     if client.status == "running":
         client.cancel(futures, force=True)
 
@@ -233,12 +198,6 @@ def places_of(client: Any, X: Any, n_chunks: int) -> list[Any]:
 
     Chunks that are on workers already stay there. Workers are preferences only: where one is lost, another takes over.
     None where there is no worker yet.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    X : Dask array or data frame
-    n_chunks : int
     """
     threads = client.nthreads()
     if not threads:
@@ -252,7 +211,6 @@ def places_of(client: Any, X: Any, n_chunks: int) -> list[Any]:
 
 
 def _is_persisted(X: Any) -> bool:
-    """Whether the chunks of a collection are futures."""
 
     return len(distributed().futures_of(X)) > 0
 
@@ -260,19 +218,8 @@ def _is_persisted(X: Any) -> bool:
 def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str, int]) -> list[tuple[str, list[int]]]:
     """The units of each thread: those that are on its worker, in order, as long as all threads have as many samples.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Samples of each unit.
-    places : sequence of str or None
-        The worker that has it.
-    threads : dict
-        Threads of each worker.
-
-    Returns
-    -------
-    list of (str, list of int)
-        Worker and units, for each thread that gets any, in the order of the first units.
+    `sizes`: samples of each unit; `places`: the worker that has it; `threads`: threads of each worker. Returns worker
+    and units, for each thread that gets any, in the order of the first units.
 
     Examples
     --------
@@ -304,17 +251,13 @@ def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str
 class Places:
     """Where tasks are to run, as Dask's annotation ``workers``: a function of their keys.
 
-    Parameters
-    ----------
-    workers : dict
-        From the key of a task to the address of a worker; other tasks run anywhere.
+    `workers`: from the key of a task to the address of a worker; other tasks run anywhere.
     """
 
     def __init__(self, workers: dict[Any, str | None]):
         self.workers = workers
 
     def __call__(self, key: Any) -> list[str]:
-        """The workers that may run a task; none for all."""
         worker = self.workers.get(key)
         return [] if worker is None else [worker]
 
@@ -322,14 +265,7 @@ class Places:
 def begun_at(client: Any, graph: dict[Any, Any], keys: list[Any], places: dict[Any, str | None]) -> list[Any]:
     """Futures of the tasks of a graph, each begun on its worker, or on another one where that worker is lost.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    graph : dict
-    keys : list
-        Of the tasks whose results are wanted.
-    places : dict
-        From keys to workers.
+    `keys`: of the tasks whose results are wanted; `places`: from keys to workers.
     """
     with dask_package().annotate(workers=Places(places), allow_other_workers=True):
         return list(client.get(graph, keys, sync=False))
@@ -347,19 +283,12 @@ STEPS = {
 
 
 class Step:
-    """A function of a block, with its other arguments.
-
-    Parameters
-    ----------
-    function : callable
-    arguments : tuple
-    """
+    """A function of a block, with its other arguments."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]):
         self.function, self.arguments = function, arguments
 
     def __call__(self, block: Any) -> Any:
-        """The function of one block."""
         return self.function(block, *self.arguments)
 
     def __dask_tokenize__(self) -> str:
@@ -374,28 +303,18 @@ class Given:
         self.value = value
 
     def __call__(self) -> Any:
-        """The object."""
         return self.value
 
     def __dask_tokenize__(self) -> str:
-        """A name of its own, as of a step."""
         return uuid.uuid4().hex
 
 
 class OnDask(Engine):
     """Blocks on the workers of a Dask cluster.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    batches : sequence of Future
-        Each of a list of units, and each of these a list of blocks.
-    places : sequence of str or None
-        The worker on which each batch is, or was at first.
-    steps : sequence of Future, optional
-        Of `Step`s: what is done to each block whenever it is used.
-    fit : WeakSet of OnDask, optional
-        All engines of a fit that are in use: `close` releases their futures. Futures of others are released already.
+    `batches`: each of a list of units, and each of these a list of blocks; `places`: the worker on which each batch is,
+    or was at first; `steps`: of `Step`s: what is done to each block whenever it is used; `fit`: all engines of a fit
+    that are in use: `close` releases their futures. Futures of others are released already.
     """
 
     def __init__(
@@ -468,7 +387,6 @@ def _of_all_workers(client: Any) -> dict[str, int]:
 
 
 def every(batch: list[list[Any]], *steps: Step) -> list[list[Any]]:
-    """Each block of a batch, after some steps."""
     with one_thread_each():  # the worker has threads of its own
         return [[_after(block, steps) for block in unit] for unit in batch]
 
@@ -493,7 +411,6 @@ def in_pairs(results: list[Any]) -> Any:
 
 
 def step_name(function: Any) -> str:
-    """What the dashboard calls a step."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__).strip("_")

@@ -1,29 +1,14 @@
-"""Dask collections as lists of chunks: X, y and sample weights, divided alike.
+"""Dask collections as lists of chunks: an engine over their samples, and lazy predictions of them.
 
 A chunk of X has some samples and all columns. Targets and weights follow the chunks of X: where they are divided
-otherwise they are divided anew, lazily. Nothing is computed here but lengths of chunks, where they are needed and not
-known.
+otherwise they are divided anew, lazily. Chunks are read once, each into a part on a worker: X as it is, targets and
+weights checked, samples of weight 0 left out. Then the numbers of samples are known, and parts become batches of
+blocks, one for each thread of the cluster, with as many samples each; parts leave their workers only where these have
+too many. Small chunks are joined and large ones are cut, by a rule that depends on the chunks only.
 
-=====
-
-Results of chunks, with errors that name the chunk that cannot be read.
-
-=====
-
-From chunks of Dask collections to an engine over `Rows`.
-
-Chunks are read once, each into a part on a worker: X as it is, targets and weights checked, samples of weight 0 left
-out. Then the numbers of samples are known, and parts become batches of blocks, one for each thread of the cluster, with
-as many samples each; parts leave their workers only where these have too many. Small chunks are joined and large ones
-are cut, by a rule that depends on the chunks only.
-
-=====
-
-Prediction of Dask collections: lazy, chunk by chunk.
-
-What a method of a fitted model returns for samples in memory it returns lazily for a Dask collection: a Dask array in
-place of an array, a Dask data frame in place of a data frame. Nothing is computed before the caller computes it, and
-each chunk of the result depends on one chunk of X.
+What a method of a fitted model returns for samples in memory it returns lazily for a Dask collection (`lazily`): a Dask
+array in place of an array, a Dask data frame in place of a data frame. Nothing is computed before the caller computes
+it, and each chunk of the result depends on one chunk of X.
 """
 
 from __future__ import annotations
@@ -54,7 +39,6 @@ def is_dask(X: Any) -> bool:
 
 
 def is_array(X: Any) -> bool:
-    """Whether a Dask collection is an array."""
     return hasattr(X, "chunks")
 
 
@@ -62,15 +46,9 @@ def is_array(X: Any) -> bool:
 class Chunks:
     """X, y and weights as lists of lazy values (`dask.delayed`), one for each chunk.
 
-    Attributes
-    ----------
-    X, y, weight : list
-        y and weight are lists of None where there is none.
-    columns : list or None
-        Names of the columns of a data frame.
-    n_columns : int
-    targets : list or None
-        Names of the targets where y is a data frame, or their positions where it is an array of two dimensions.
+    `X`, `y`, `weight`: y and weight are lists of None where there is none; `columns`: names of the columns of a data
+    frame; `targets`: names of the targets where y is a data frame, or their positions where it is an array of two
+    dimensions.
     """
 
     X: list[Any]
@@ -82,13 +60,6 @@ class Chunks:
 
 
 def chunks_of(X: Any, y: Any, sample_weight: Any) -> Chunks:
-    """The chunks of collections, divided alike.
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-    y, sample_weight : Dask array, series or data frame, NumPy array, pandas object, sequence or None
-    """
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
     columns = None if is_array(X) else list(X.columns)
@@ -116,7 +87,6 @@ class _Lengths:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Numbers of samples."""
         if self.known is None:
             size = dask_package().delayed(_n_rows, pure=False)
             sizes = [size(part, dask_key_name=f"length-{uuid.uuid4().hex}") for part in self.parts]
@@ -136,7 +106,6 @@ def delayed_parts(X: Any) -> list[Any]:
 
 
 def _divided(values: Any, name: str, rows: _Lengths) -> list[Any]:
-    """One lazy value for each chunk of X."""
     if values is None or (np.isscalar(values) and name == "sample_weight"):
         return [values] * len(rows.parts)
     if not is_dask(values):
@@ -172,7 +141,6 @@ def _like_frame(values: Any, rows: _Lengths) -> Any:
 
 
 def _sliced(values: Any, name: str, rows: _Lengths) -> list[Any]:
-    """Slices of values that are in memory."""
     values = values if isinstance(values, pd.Series | pd.DataFrame) else np.asarray(values)
     if values.ndim == 0:
         raise ValueError(f"{name} must have an entry for each sample")
@@ -214,12 +182,7 @@ def active_client() -> Any:
 
 
 def small_results(parts: list[Any]) -> list[Any]:
-    """Small results of lazy values, one for each chunk of X, wherever Dask computes now.
-
-    Parameters
-    ----------
-    parts : list of Delayed
-    """
+    """Small results of lazy values, one for each chunk of X, wherever Dask computes now."""
     client = active_client()
     return computed_here(parts) if client is None else gathered(client, client.compute(parts))
 
@@ -276,7 +239,6 @@ class Part:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples."""
         return len(self.weight)
 
 
@@ -284,13 +246,8 @@ class Part:
 class Reader:
     """What makes a `Part` of a chunk, where the chunk is.
 
-    Attributes
-    ----------
-    columns : list or None
-        Names of the columns of a data frame.
-    n_columns : int
-    target : {"labels", "numbers"} or None
-        What y is, or None where there is none.
+    `columns`: names of the columns of a data frame; `target` ({"labels", "numbers"}): what y is, or None where there is
+    none.
     """
 
     columns: list[Any] | None
@@ -311,7 +268,6 @@ class Reader:
         return Part(X, y, weight)
 
     def table(self, X: Any, where: str) -> Any:
-        """X with all columns in order."""
         if self.columns is None:
             X = without_mask(X)
             X = X.tocsr() if sp.issparse(X) else np.asarray(X)
@@ -333,7 +289,6 @@ class Reader:
         return X if list(X.columns) == self.columns else X[self.columns]
 
     def targets(self, y: Any, n: int, where: str) -> np.ndarray:
-        """Targets of a chunk as an array."""
         y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1 and self.target == "labels":
             y = y[:, 0]
@@ -369,12 +324,7 @@ def rows_on_dask(X: Any, y: Any, sample_weight: Any, target: str | None) -> tupl
     They are on the workers of the client that is active; where none is, Dask's threads compute the chunks, and the
     blocks are in memory.
 
-    Parameters
-    ----------
-    X : Dask array or data frame
-    y, sample_weight : Dask array, series or data frame, array or None
-    target : {"labels", "numbers"} or None
-        What y is.
+    `target` ({"labels", "numbers"}): what y is.
     """
     if target is None:
         y = None
@@ -391,7 +341,6 @@ def rows_on_dask(X: Any, y: Any, sample_weight: Any, target: str | None) -> tupl
 
 
 def _in_memory(parts: list[Any]) -> InMemory:
-    """Blocks of parts that Dask's own threads compute."""
     found: list[Part] = computed_here(parts)
     width = unit_width([part.n_samples for part in found])
     units = _units([part.n_samples for part in found], width)
@@ -453,13 +402,7 @@ def unit_width(lengths: list[int]) -> int:
 class Unit:
     """Some adjacent parts: they are joined, and cut where they are long.
 
-    Attributes
-    ----------
-    start, stop : int
-        Numbers of the parts.
-    first : int
-        Position of the first sample.
-    n_samples : int
+    `start`, `stop`: numbers of the parts; `first`: position of the first sample.
     """
 
     start: int
@@ -468,7 +411,6 @@ class Unit:
     n_samples: int
 
     def blocks(self, parts: list[Part]) -> list[Rows]:
-        """The blocks."""
         parts = [part for part in parts if part.n_samples] or parts[:1]
         X = parts[0].X if len(parts) == 1 else _joined([part.X for part in parts])
         y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
@@ -483,14 +425,12 @@ class Unit:
 
 
 def _units(lengths: list[int], width: int) -> list[Unit]:
-    """All units, of so many parts each."""
     firsts, n = np.cumsum([0, *lengths]), len(lengths)
     ends = [(start, min(start + width, n)) for start in range(0, n, width)]
     return [Unit(start, stop, int(firsts[start]), int(firsts[stop] - firsts[start])) for start, stop in ends]
 
 
 def _batch(units: list[Unit], parts: list[list[Part]]) -> list[list[Rows]]:
-    """The units of a batch as blocks."""
     return [unit.blocks(own) for unit, own in zip(units, parts, strict=True)]
 
 
@@ -503,20 +443,8 @@ def _joined(tables: list[Any]) -> Any:
 def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] | None = None) -> Any:
     """The results of a method for the samples of a Dask collection.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    method : str
-        Name of a method from samples to an array or a data frame with a row for each sample.
-    X : Dask array or data frame
-    like : ndarray or DataFrame
-        Results for no sample: their type, columns and number type.
-    options : dict, optional
-        Further arguments of the method.
-
-    Returns
-    -------
-    Dask array, or data frame where `like` is one
+    `method`: name of a method from samples to an array or a data frame with a row for each sample; `like`: results for
+    no sample: their type, columns and number type; `options`: further arguments of the method.
     """
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
@@ -547,20 +475,13 @@ def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] |
 class Call:
     """A method of a model on one chunk.
 
-    Parameters
-    ----------
-    method : str
-    options : dict
-        Further arguments.
-    like : ndarray or DataFrame
-        Results for no sample.
+    `options`: further arguments; `like`: results for no sample.
     """
 
     def __init__(self, method: str, options: dict[str, Any], like: Any):
         self.method, self.options, self.like = method, options, like
 
     def __call__(self, model: Any, X: Any) -> Any:
-        """The results of one chunk."""
         if not X.shape[0]:
             return self.like
         found = getattr(model, self.method)(X, **self.options)

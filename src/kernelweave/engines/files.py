@@ -35,15 +35,9 @@ class StoredBlocks(Protocol):
 class FromFiles(Engine):
     """Blocks in files.
 
-    Parameters
-    ----------
-    source : StoredBlocks
-    steps : tuple of pairs of callable and arguments
-        What is done with each block after it is read.
-    held : dict from int to pair of int and result, optional
-        Results by the number of the block, each with the number of steps that led to it.
-    watch : callable, optional
-        Returns a context for each pass; what that gives is called as ``moved(done, total)`` with numbers of blocks.
+    `steps`: what is done with each block after it is read; `held`: results by the number of the block, each with the
+    number of steps that led to it; `watch`: returns a context for each pass; what that gives is called as ``moved(done,
+    total)`` with numbers of blocks.
     """
 
     def __init__(
@@ -56,7 +50,6 @@ class FromFiles(Engine):
         self.source, self.steps, self.held, self.watch = source, steps, held or {}, watch
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One pass over the files."""
         return added(self.results(function, *arguments))
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> Engine:

@@ -1,15 +1,20 @@
-"""`Block`: samples ready for training, with targets, features and gating inputs.
+"""Blocks in memory: samples ready for training (`Block`), with targets, features and gating inputs.
 
     scores    s[i, m, r] = <w_mr, phi_m(x_i)>
     sweep     sum_i G[i, m, r] phi_m(x_i)      where G is a function of the scores
 
 `FeatureBlock.sweep` is all that a pass does with features: it goes through them once, tile by tile, and hands the
 scores of a tile to a function that returns what each sample pulls with. Features are held (`StoredFeatures`) or
-computed again in every pass (`host.recomputed.RecomputedFeatures`).
+computed again in every pass (`RecomputedFeatures`), when only the views of the samples are held: raw values of a tile
+of samples, phi(x) = raw(x) @ whitening, are multiplied by weights into which the whitening is folded, and dropped.
+Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
+tiles by BLAS and compiled loops, in single precision where features are float32 and that is exact enough for the kernel
+and for the whitening; the factors of landmarks are in the whitening. All other maps compute their raw values in
+float64.
 
-On the host `fused_pass` does the same for the plain losses, in one read of the features. Amplitudes are computed by
-NumPy for `CHUNK` samples at a time, for which that takes no time beside reading their features. Loss, slope and sums
-are compiled (`solvers.stacks.passes`); products with features are compiled or by BLAS:
+`Block.fused_pass` does a pass for the plain losses in one read of the features. Amplitudes are computed by NumPy for
+`CHUNK` samples at a time, for which that takes no time beside reading their features. Loss, slope and sums are compiled
+(`solvers`); products with features are compiled or by BLAS:
 
 =====================  ==============================================================================
 features               products
@@ -22,20 +27,6 @@ computed, several      compiled loops, in float64; for many outputs BLAS, in flo
 
 Each class of `Products` goes through one chunk of samples after the other by `add`, a tile in a cache of a core at a
 time, and has F'c of all of them in `pulled`.
-
-=====
-
-`RecomputedFeatures`: features that are computed again in every pass, and `feature_block`, which chooses.
-
-Only the views of the samples are held. A pass computes raw values of a tile of samples, multiplies them by weights into
-which the whitening is folded, and drops them:
-
-    phi(x) = raw(x) @ whitening
-
-Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
-tiles by BLAS and compiled loops (`kernels.parts.host.values`), in single precision where features are float32 and that
-is exact enough for the kernel (`kernels.parts.precision`) and for the whitening (`features.base`); the factors of
-landmarks are in the whitening. All other maps compute their raw values by themselves, in float64.
 """
 
 from __future__ import annotations
@@ -104,27 +95,15 @@ TILE_BYTES = 2**19  # of values that are worked on together; they stay in the se
 
 
 def tile_height(row_bytes: int) -> int:
-    """How many samples make a tile, a multiple of 4."""
     return max(16, TILE_BYTES // max(1, row_bytes) // 4 * 4)
 
 
 class Chunk(NamedTuple):
     """Samples of a block in a pass: what their losses are made of, and what is filled.
 
-    Attributes
-    ----------
-    rows : slice
-    b : ndarray of shape (n_outputs,)
-    a : ndarray of shape (n_rows, n_kernels)
-        Amplitudes.
-    terms : tuple of ndarray of shape (n_rows, n_outputs)
-        p, the bounds and h of the losses.
-    e : float
-        Insensitivity.
-    slopes : ndarray of shape (n_rows, n_kernels)
-        Gets dP/da.
-    sums : ndarray of shape (2, n_outputs)
-        Sums of losses and of c are added to it.
+    `b` of shape (n_outputs,); `a` of shape (n_rows, n_kernels): amplitudes; `terms` of shape (n_rows, n_outputs): p,
+    the bounds and h of the losses; `e`: insensitivity; `slopes` of shape (n_rows, n_kernels): gets dP/da; `sums` of
+    shape (2, n_outputs): sums of losses and of c are added to it.
     """
 
     rows: slice
@@ -151,11 +130,7 @@ class Products(ABC):
 class HeldRows(Products):
     """Features that are held, one output.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_samples, n_features)
-    offsets : ndarray of int
-    weights : ndarray of shape (n_features, 1)
+    `matrix` of shape (n_samples, n_features); `weights` of shape (n_features, 1).
     """
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
@@ -163,7 +138,6 @@ class HeldRows(Products):
         self.weights, self.sums = np.ascontiguousarray(weights[:, 0]), np.zeros(len(weights))
 
     def add(self, chunk: Chunk) -> None:
-        """One loop over the rows."""
         both, b = np.zeros(2), float(chunk.b[0])
         losses = *(each[:, 0] for each in chunk.terms), chunk.e
         F = self.matrix[chunk.rows]
@@ -171,7 +145,6 @@ class HeldRows(Products):
         chunk.sums[:, 0] += both
 
     def pulled(self) -> np.ndarray:
-        """F'c of the samples so far."""
         return self.sums[:, None]
 
 
@@ -183,11 +156,9 @@ class _Tiles(Products):
         self.height, self.scratch = tile_height(row_bytes), Scratch()
 
     def add(self, chunk: Chunk) -> None:
-        """Tile by tile."""
         self.add_tiles(chunk, self.tiles(chunk.rows))
 
     def add_tiles(self, chunk: Chunk, tile_of: Any) -> None:
-        """Tile by tile, with what `tiles` gives."""
         n_kernels, n_outputs = self.shape
         for part in ranges(len(chunk.a), self.height):
             shape = n_kernels, part.stop - part.start, n_outputs
@@ -227,30 +198,23 @@ class HeldTiles(_Tiles):
         self.matrix, self.weights, self.sums = matrix, weights.astype(dtype), np.zeros(weights.shape)
 
     def tiles(self, rows: slice) -> Any:
-        """Parts of the matrix."""
         matrix = self.matrix[rows]
         return lambda part: [matrix[part, span].astype(self.dtype, copy=False) for span in self.spans]
 
     def score(self, values: np.ndarray, m: int, out: np.ndarray) -> None:
-        """By BLAS."""
         np.matmul(values, self.weights[self.spans[m]], out=out)
 
     def pull(self, values: np.ndarray, m: int, G: np.ndarray) -> None:
-        """By BLAS; sums over tiles are in float64."""
         self.sums[self.spans[m]] += values.T @ G
 
     def pulled(self) -> np.ndarray:
-        """F'c of the samples so far."""
         return self.sums
 
 
 class RecomputedTiles(_Tiles):
     """Values that are computed in the pass; whitening is folded into the weights, in float64.
 
-    Parameters
-    ----------
-    features : RecomputedFeatures
-    weights : ndarray of shape (n_features, n_outputs)
+    `weights` of shape (n_features, n_outputs).
     """
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
@@ -266,25 +230,21 @@ class RecomputedTiles(_Tiles):
         self.few = n_outputs <= FEW_OUTPUTS
 
     def tiles(self, rows: slice) -> Any:
-        """Values of some samples at a time."""
         return filled(self.features.opened(rows))
 
     def score(self, values: np.ndarray, m: int, out: np.ndarray) -> None:
-        """In float64."""
         if self.few:
             inner_products(values, self.folded[m], out)
         else:
             np.matmul(values.astype(np.float64, copy=False), self.folded[m].T, out=out)
 
     def pull(self, values: np.ndarray, m: int, G: np.ndarray) -> None:
-        """In float64."""
         if self.few:
             add_pulled(values, G, self.sums[m])
         else:
             self.sums[m] += G.T @ values.astype(np.float64, copy=False)
 
     def pulled(self) -> np.ndarray:
-        """F'c of the samples so far."""
         return np.concatenate([each.unfold(sums.T) for each, sums in zip(self.features.values, self.sums, strict=True)])
 
 
@@ -350,11 +310,7 @@ TILE = 512  # samples whose scores are worked on together
 class FeatureBlock(ABC):
     """Features of all kernels of a block of samples.
 
-    Attributes
-    ----------
-    n_samples : int
-    offsets : ndarray of int, shape (n_kernels + 1,)
-        Features of kernel m are the columns from offsets[m] on, up to offsets[m + 1].
+    `offsets` of shape (n_kernels + 1,): features of kernel m are the columns from offsets[m] on, up to offsets[m + 1].
     """
 
     n_samples: int
@@ -367,18 +323,9 @@ class FeatureBlock(ABC):
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
         """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_features, n_outputs)
-            float64.
-        respond : callable
-            ``respond(rows, scores)`` with a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs),
-            returns G of the same shape, or None where nothing is pulled.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_outputs)
-            float64.
+        `weights` of shape (n_features, n_outputs): float64; `respond`: ``respond(rows, scores)`` with a slice of
+        samples and their scores, of shape (n_rows, n_kernels, n_outputs), returns G of the same shape, or None where
+        nothing is pulled. Returns float64.
         """
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
@@ -408,11 +355,9 @@ class StoredFeatures(HostFeatures):
 
     @property
     def dtype(self) -> np.dtype:
-        """Precision of the features."""
         return self.matrix.dtype
 
     def features(self, rows: slice) -> np.ndarray:
-        """A part of the matrix."""
         return self.matrix[rows]
 
     def products(self, weights: np.ndarray) -> Products:
@@ -446,22 +391,11 @@ Sums = tuple[Any, Any, Any, Any]
 class Block:
     """Samples ready for training.
 
-    Attributes
-    ----------
-    first : int
-        Position of the first sample in the whole data.
-    features : FeatureBlock
-    losses : DualTerms
-        What values of these samples cost.
-    y : ndarray or None
-        Targets as combiners take them (encoded labels).
-    weight : ndarray of shape (n_samples,)
-    present : ndarray of bool, shape (n_samples, n_kernels), or None
-        Which sample has which view; None where each has all.
-    codes : ndarray or None
-        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
-    views : Views or None
-        The samples as given, for combiners that read more of them than features.
+    `first`: position of the first sample in the whole data; `losses`: what values of these samples cost; `y`: targets
+    as combiners take them (encoded labels); `weight` of shape (n_samples,); `present` of shape (n_samples, n_kernels):
+    which sample has which view; None where each has all; `codes`: what a gating model reads of each sample; read by
+    slices of samples only, as it may be computed then; `views`: the samples as given, for combiners that read more of
+    them than features.
     """
 
     first: int
@@ -485,7 +419,6 @@ class Block:
         return theta, np.asarray(amplitudes.values(theta, self, rows), dtype=np.float64)
 
     def theta_slopes(self, amplitudes: Any, theta: Any, rows: slice, a: Any, slopes: Any) -> Any:
-        """dP/dtheta from dP/da of some samples, float64."""
         return amplitudes.pullback(theta, self, rows, a, slopes)
 
     def fused_pass(self, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums | None:
@@ -524,14 +457,8 @@ _KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictio
 class RawValues:
     """Raw values of a map, by the map itself.
 
-    Parameters
-    ----------
-    feature_map : FeatureMap
-
-    Attributes
-    ----------
-    whitening : ndarray of shape (n_raw, n_features), or None
-        What turns these values into features; float64. None where they are the features.
+    `whitening` of shape (n_raw, n_features): what turns these values into features; float64. None where they are the
+    features.
     """
 
     def __init__(self, feature_map: FeatureMap):
@@ -539,11 +466,9 @@ class RawValues:
 
     @property
     def n_raw(self) -> int:
-        """Number of raw values of a sample."""
         return self.map.n_raw
 
     def whitened(self, values: np.ndarray) -> np.ndarray:
-        """Features from raw values."""
         return values if self.whitening is None else values @ self.whitening
 
     def fold(self, weights: np.ndarray) -> np.ndarray:
@@ -555,21 +480,14 @@ class RawValues:
         return pulled if self.whitening is None else self.whitening.T @ pulled
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
-        """Those of some samples."""
         return Opened(self.map.raw(views, present))
 
 
 class Opened:
     """Raw values of some samples, of which parts are taken.
 
-    Attributes
-    ----------
-    dtype : dtype
-        Of the values.
-    is_exponent : bool
-        Whether values are 2^S times the factors, and `exponents` gives S.
-    factor : ndarray of shape (n_samples,), or None
-        What values of each sample are multiplied by; None where that is 1.
+    `dtype`: of the values; `is_exponent`: whether values are 2^S times the factors, and `exponents` gives S; `factor`
+    of shape (n_samples,): what values of each sample are multiplied by; None where that is 1.
     """
 
     is_exponent = False
@@ -590,11 +508,7 @@ class Opened:
 class KernelValues(RawValues):
     """Kernel values to landmarks, in tiles.
 
-    Parameters
-    ----------
-    feature_map : FeatureMap
-    source : PointSource
-        Over the landmarks.
+    `source`: over the landmarks.
     """
 
     def __init__(self, feature_map: FeatureMap, source: PointSource):
@@ -651,13 +565,8 @@ class KernelValues(RawValues):
 class OpenedTiles(Opened):
     """Kernel values of some samples in tiles.
 
-    Parameters
-    ----------
-    function : PointFunction
-    rows, columns : ndarray of shape (n_samples, width) and (width, n_landmarks)
-        In the forms of `kernels.parts.host.values`.
-    factor : ndarray of shape (n_samples,), or None
-        What rows are multiplied by; None where that is 1.
+    `rows`, `columns` of shape (n_samples, width): in the forms of `kernels.parts.host.values`; `factor` of shape
+    (n_samples,): what rows are multiplied by; None where that is 1.
     """
 
     def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
@@ -667,7 +576,6 @@ class OpenedTiles(Opened):
         self.factor = None if factor is None else factor.astype(rows.dtype)
 
     def fill(self, part: slice) -> np.ndarray:
-        """A tile."""
         rows = self.rows[part]
         size = len(rows) * self.columns.shape[1]
         if len(self.buffer) < size:
@@ -678,7 +586,6 @@ class OpenedTiles(Opened):
         return values
 
     def exponents(self, part: slice, out: np.ndarray) -> None:
-        """One product of matrices."""
         np.matmul(self.rows[part], self.columns, out=out)
 
 
@@ -716,14 +623,8 @@ READ_TOGETHER = 2048  # samples that are read together
 class RecomputedFeatures(HostFeatures):
     """Features of a block of samples that are computed whenever they are needed.
 
-    Parameters
-    ----------
-    maps : list of FeatureMap
-    views : Views
-    present : ndarray of bool, shape (n_samples, n_kernels)
-        Which sample has which view.
-    dtype : dtype
-        Of features, and of raw values where that is exact enough; sums are in float64.
+    `present` of shape (n_samples, n_kernels): which sample has which view; `dtype`: of features, and of raw values
+    where that is exact enough; sums are in float64.
     """
 
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):
@@ -733,18 +634,15 @@ class RecomputedFeatures(HostFeatures):
 
     @property
     def values(self) -> list[RawValues]:
-        """What computes the raw values of each kernel."""
         return [raw_values(each, self.dtype) for each in self.maps]
 
     def opened(self, rows: slice) -> list[Opened]:
-        """Raw values of some samples, by kernel."""
         self.views.is_finite()  # found out for all rows, once
         views = self.views.rows(rows)  # what is read of them is dropped with them
         there = np.ones((views.n_samples, len(self.maps)), dtype=bool) if self.present is None else self.present[rows]
         return [each.open(views, np.ascontiguousarray(there[:, m])) for m, each in enumerate(self.values)]
 
     def products(self, weights: np.ndarray) -> Products:
-        """Those of a pass."""
         return (RecomputedRows if weights.shape[1] == 1 else RecomputedTiles)(self, weights)
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
@@ -765,7 +663,6 @@ class RecomputedFeatures(HostFeatures):
         return products.pulled()
 
     def features(self, rows: slice) -> np.ndarray:
-        """phi of some samples, in the features' type."""
         found = np.empty((rows.stop - rows.start, self.offsets[-1]), dtype=self.dtype)
         self.write(rows, found)
         return found
@@ -803,13 +700,7 @@ def feature_block(
 ) -> HostFeatures:
     """The features of a block of samples: held, or computed again in every pass.
 
-    Parameters
-    ----------
-    maps : list of FeatureMap
-    views : Views
-    present : ndarray of bool, shape (n_samples, n_kernels)
-    dtype : dtype
-    held : bool
+    `present` of shape (n_samples, n_kernels).
     """
     found = RecomputedFeatures(maps, views, present, dtype)
     return StoredFeatures(found.features(slice(0, views.n_samples)), found.offsets) if held else found

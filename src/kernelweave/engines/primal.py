@@ -32,13 +32,9 @@ P, with the biases b + mu'w, and
 Where features have a large mean, biases cancel it: they are large, and no floating-point number near them makes e
 small. Around the mean the biases are those of the decision values, and what rounding leaves does not count.
 
-=====
-
-L-BFGS on P(w, b, theta), with the diagonal of the Hessian, so that few passes are needed.
-
-Features of a kernel are nearly uncorrelated, and their second moments differ by orders of magnitude: the Hessian by the
-weights is badly scaled, but nearly diagonal. With the samples A whose loss curves (those inside the margin, for a
-squared hinge), its diagonal is
+The diagonal of the Hessian saves passes of L-BFGS. Features of a kernel are nearly uncorrelated, and their second
+moments differ by orders of magnitude: the Hessian by the weights is badly scaled, but nearly diagonal. With the samples
+A whose loss curves (those inside the margin, for a squared hinge), its diagonal is
 
     d2P/dw_j^2 = 1 + sum_(i in A) a_im^2 phi_j(x_i)^2 / h_i,        d2P/db^2 = sum_(i in A) 1 / h_i
 
@@ -66,14 +62,11 @@ spambase    1     48, 56        429, 405
 spambase    30    365, 248      13659, 10436
 ==========  ====  ============  ====================
 
-=====
-
-The offset of a one-class machine on explicit features: a quantile of the scores of all training samples.
-
-The squared loss rejects every sample that has a coefficient, so the bias of the machine is no boundary. The offset is
-moved to the nu-quantile of the scores instead: samples that together have at most the share nu of all weight lie
-outside. The quantile is found by weighted histograms over blocks, each of which divides the interval that holds it into
-`BINS` parts, down to single floating-point numbers; no scores are gathered.
+The offset of a one-class machine is a quantile of the scores of all training samples (`at_quantile`): the squared loss
+rejects every sample that has a coefficient, so the bias of the machine is no boundary. The offset is moved to the
+nu-quantile of the scores instead: samples that together have at most the share nu of all weight lie outside. The
+quantile is found by weighted histograms over blocks, each of which divides the interval that holds it into `BINS`
+parts, down to single floating-point numbers; no scores are gathered.
 """
 
 from __future__ import annotations
@@ -114,15 +107,8 @@ Penalty = Callable[[np.ndarray], tuple[float, np.ndarray]]
 class Pass:
     """What one pass over a block, or over all of them, gives.
 
-    Attributes
-    ----------
-    loss : ndarray of shape (n_outputs,)
-    pulled : ndarray of shape (n_features, n_outputs)
-        F'c.
-    totals : ndarray of shape (n_outputs,)
-        Sums of c.
-    slopes : ndarray of shape (n_parameters,)
-        dP/dtheta without the penalty.
+    `loss` of shape (n_outputs,); `pulled` of shape (n_features, n_outputs): F'c; `totals` of shape (n_outputs,): sums
+    of c; `slopes` of shape (n_parameters,): dP/dtheta without the penalty.
     """
 
     loss: np.ndarray
@@ -176,28 +162,17 @@ class Vectors:
     evaluations = 0  # passes over the data
 
     def parts(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """w, b and theta of a vector."""
         D, q = self.shape
         return position[: D * q].reshape(D, q), position[D * q : D * q + q], position[D * q + q :]
 
     def join(self, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """A vector of w, b and theta."""
         return np.concatenate([weights.ravel(), intercept, theta])
 
 
 class Primal(Vectors):
     """P and its gradient, over vectors [w, b, theta].
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Block`s.
-    amplitudes : Amplitudes
-    n_features, n_outputs : int
-    total : float
-        What a bias costs.
-    penalty : callable, optional
-        Of theta: value and gradient.
+    `engine`: over `Block`s; `total`: what a bias costs; `penalty`: of theta: value and gradient.
     """
 
     def __init__(
@@ -214,7 +189,6 @@ class Primal(Vectors):
         self.shape = n_features, n_outputs
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, Pass]:
-        """P, its gradient, and the pass."""
         w, b, theta = self.parts(position)
         found: Pass = self.engine.sum(sweep, self.amplitudes, w, b, theta)
         self.evaluations += 1
@@ -265,13 +239,7 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
     Where the sum of c is `total` for a whole interval of biases, as it is for samples that are all beyond the margin,
     P is flat there and any of them is returned.
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Scored` blocks.
-    start : ndarray of shape (n_outputs,)
-    total : float
-        What sums of c must be.
+    `engine`: over `Scored` blocks; `start` of shape (n_outputs,); `total`: what sums of c must be.
     """
     b = np.where(np.isfinite(start), start, 0.0)
     low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
@@ -310,14 +278,8 @@ def gap_around(
 ) -> float:
     """The duality gap, with features around a point.
 
-    Parameters
-    ----------
-    center : ndarray of shape (n_features,), or 0.0
-        mu.
-    weights, pulled : ndarray of shape (n_features, n_outputs)
-        w and F'c.
-    intercept, excess : ndarray of shape (n_outputs,)
-        b, and sums of c less `total`.
+    `center` of shape (n_features,): mu; `weights`, `pulled` of shape (n_features, n_outputs): w and F'c; `intercept`,
+    `excess` of shape (n_outputs,): b, and sums of c less `total`.
     """
     mu = np.broadcast_to(center, len(weights))
     difference = weights - pulled + np.outer(mu, excess)
@@ -337,17 +299,10 @@ SMOOTH = 0.1  # share of the estimate that is taken as if all samples curved ali
 class Curvature:
     """Sums over samples that the diagonal of the Hessian is made of; those of blocks add up.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_features, n_outputs)
-        a^2 phi^2 / h over samples whose loss curves.
-    intercept : ndarray of shape (n_outputs,)
-        1 / h over the same.
-    all_weights, all_intercept : ndarray
-        The same over all samples.
-    theta : ndarray of shape (n_parameters, PROBES)
-        Derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose loss curves: the mean
-        of their squares over probes is an estimate of the sum of squares over samples.
+    `weights` of shape (n_features, n_outputs): a^2 phi^2 / h over samples whose loss curves; `intercept` of shape
+    (n_outputs,): 1 / h over the same; `all_weights`, `all_intercept`: the same over all samples; `theta` of shape
+    (n_parameters, PROBES): derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose
+    loss curves: the mean of their squares over probes is an estimate of the sum of squares over samples.
     """
 
     weights: np.ndarray
@@ -388,20 +343,14 @@ def curvature(
         for signs in np.random.default_rng(block.first).choice([-1.0, 1.0], size=(PROBES, *c.shape)):
             slopes = xp.sum((place.asarray(signs, precision) * rates**0.5)[:, None, :] * scores, axis=2)
             bends.append(xp.astype(amplitudes.pullback(parameters, block, rows, a, slopes), xp.float64))
-    return Curvature(*sums, xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
+    sums.append(xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
+    return Curvature(*sums)
 
 
 class Hessian:
     """The diagonal of the Hessian in the course of a descent; see `minimize_lbfgs`.
 
-    Parameters
-    ----------
-    primal : Primal
-
-    Attributes
-    ----------
-    intercept : ndarray of shape (n_outputs,) or None
-        The last estimate for the biases.
+    `intercept` of shape (n_outputs,): the last estimate for the biases.
     """
 
     def __init__(self, primal: Primal):
@@ -409,7 +358,6 @@ class Hessian:
         self.intercept: np.ndarray | None = None
 
     def __call__(self, steps: int, point: Point, last: np.ndarray | None) -> np.ndarray:
-        """An estimate at a point, new where one is due."""
         if last is not None and steps < self.due:
             return last
         self.due = FIRST_UPDATE if last is None else 2 * self.due
@@ -452,13 +400,8 @@ def at_quantile(K: Any, solution: Solution, nu: float) -> Solution:
 
     J and its gap stay those of the machine, before the offset is moved.
 
-    Parameters
-    ----------
-    K : ExplicitKernel
-        What the machine was solved on: `CombinedKernel.operand`.
-    solution : Solution
-    nu : float
-        The share of the weight of all samples that is rejected at most.
+    `K`: what the machine was solved on: `CombinedKernel.operand`; `nu`: the share of the weight of all samples that is
+    rejected at most.
     """
     blocks = K.engine.replace(scored, K.amplitudes, solution.coef, np.empty(0))
     return dataclasses.replace(solution, intercept=np.array([-quantile(blocks, nu)]))
@@ -469,12 +412,7 @@ def quantile(engine: Engine, share: float) -> float:
 
     It lies halfway between two scores, so that rounding moves no sample across it.
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Scored` blocks of one output.
-    share : float
-        From 0 to 1.
+    `engine`: over `Scored` blocks of one output; `share`: from 0 to 1.
     """
     whole: Range = engine.sum(_range, -np.inf, np.inf)
     wanted = share * whole.weight + WEIGHT_ROUNDING * whole.weight
@@ -500,7 +438,6 @@ def _scores(block: Scored) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _range(block: Scored, low: float, high: float) -> Range:
-    """Of the scores from `low` to below `high`."""
     scores, weight = _scores(block)
     own = (scores >= low) & (scores < high)
     if not own.any():

@@ -74,14 +74,8 @@ EPS = float(np.finfo(float).eps)
 class Scatter:
     """Weighted means and products of features around them, for some outputs; those of blocks add up.
 
-    Attributes
-    ----------
-    totals : ndarray of shape (n_outputs,)
-        Sums of d.
-    means : ndarray of shape (n_outputs, n_features)
-        mu, 0 where the total is 0.
-    products : ndarray of shape (n_outputs, n_features, n_features)
-        S.
+    `totals` of shape (n_outputs,): sums of d; `means` of shape (n_outputs, n_features): mu, 0 where the total is 0;
+    `products` of shape (n_outputs, n_features, n_features): S.
     """
 
     totals: np.ndarray
@@ -115,7 +109,6 @@ def scatter(
     theta: np.ndarray,
     outputs: list[int],
 ) -> Scatter:
-    """The sums of a block, for some of the outputs."""
     D, q = weights.shape[0], len(outputs)
     found = Scatter(np.zeros(q), np.zeros((q, D)), np.zeros((q, D, D)))
     for rows in ranges(block.n_samples, ROWS):
@@ -134,13 +127,11 @@ def scatter(
 
 
 def weighted_features(block: Block, amplitudes: Amplitudes, theta: np.ndarray, rows: slice) -> np.ndarray:
-    """a_m phi_m of some samples, float64."""
     a = np.asarray(amplitudes.values(theta, block, rows), dtype=np.float64)
     return block.features.features(rows) * np.repeat(a, np.diff(block.features.offsets), axis=1)
 
 
 def rates_of(block: Block, rows: slice, values: np.ndarray) -> np.ndarray:
-    """d of some samples, of shape (n_rows, n_outputs)."""
     return np.broadcast_to(block.losses.of(rows).curvature(values), values.shape)
 
 
@@ -185,7 +176,6 @@ class Gathered:
 
 
 def gathered(block: Block, amplitudes: Amplitudes, theta: np.ndarray) -> Gathered:
-    """Those of a block."""
     whole = slice(0, block.n_samples)
     phi = weighted_features(block, amplitudes, theta, whole)
     shape = block.n_samples, block.losses.n_outputs
@@ -198,11 +188,9 @@ class Alone:
     n_parameters = 0
 
     def values(self, theta: np.ndarray, block: Any, rows: slice) -> np.ndarray:
-        """Ones."""
         return np.ones((rows.stop - rows.start, 1))
 
     def pullback(self, theta: np.ndarray, block: Any, rows: slice, amplitudes: Any, slopes: Any) -> np.ndarray:
-        """There are no parameters."""
         return np.empty(0)
 
 
@@ -249,15 +237,8 @@ ROUNDING = 1e-13  # relative, of P and of other sums over samples
 class Newton:
     """Newton's method from some position; see the head of this module.
 
-    Parameters
-    ----------
-    primal : Primal
-        Of amplitudes without parameters.
-
-    Attributes
-    ----------
-    intercept : ndarray of shape (n_outputs,) or None
-        Second derivatives by the biases, as of the last step.
+    `primal`: of amplitudes without parameters; `intercept` of shape (n_outputs,): second derivatives by the biases, as
+    of the last step.
     """
 
     def __init__(self, primal: Primal):
@@ -313,12 +294,7 @@ class Newton:
     def descend(self, position: np.ndarray, max_steps: int, callback: Callable[[int, Any], bool | None]) -> Descent:
         """Steps until the callback returns True, none decreases P, or there were `max_steps`.
 
-        Parameters
-        ----------
-        position : ndarray
-        max_steps : int
-        callback : callable
-            ``callback(step, point)`` at the start (step 0) and after each step.
+        `callback`: ``callback(step, point)`` at the start (step 0) and after each step.
         """
         calls = self.primal.evaluations
         point = self._point(*self._with_intercepts(position))
@@ -348,11 +324,9 @@ class Newton:
         return Point(position, *self.primal(position))
 
     def _values(self, w: np.ndarray, b: np.ndarray, found: Pass) -> np.ndarray:
-        """P of each output."""
         return 0.5 * (w**2).sum(axis=0) + self.primal.total * b + found.loss
 
     def _directions(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
-        """dw and db of all outputs."""
         primal, (w, b, theta) = self.primal, self.primal.parts(point.position)
         by_w, by_b, _ = primal.parts(point.gradient)
         given = primal.amplitudes, w, b, theta
@@ -403,7 +377,6 @@ class Newton:
         return self._point(w + length * dw, b + length * db) if length.any() else None
 
     def _slopes(self, point: Point, dw: np.ndarray, db: np.ndarray) -> np.ndarray:
-        """Of P of each output, along its direction."""
         by_w, by_b, _ = self.primal.parts(point.gradient)
         return (by_w * dw).sum(axis=0) + by_b * db
 
@@ -411,10 +384,7 @@ class Newton:
 class _Bracket:
     """Lengths between which slopes, which rise, are 0; an entry for each output.
 
-    Parameters
-    ----------
-    slopes : ndarray
-        At length 0, negative.
+    `slopes`: at length 0, negative.
     """
 
     def __init__(self, slopes: np.ndarray):
@@ -449,14 +419,7 @@ class ExplicitKernel:
 
     The blocks have the targets; of a machine only the number of outputs and the cost of biases are read.
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Block`s.
-    amplitudes : Amplitudes
-        Without parameters.
-    n_features : int
-        Of all kernels.
+    `engine`: over `Block`s; `amplitudes`: without parameters; `n_features`: of all kernels.
     """
 
     n_solves = 1  # all outputs are solved together
@@ -482,7 +445,6 @@ class ExplicitKernel:
         return certified_descent(primal, position, wanted, max_steps, progress=self.progress)[0]
 
     def refine(self, machine: Machine, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
-        """Bring a solution on this kernel to a gap of `tol`."""
         if solution.gap <= tol * size_of(solution.objective, machine.total):  # whatever was wanted of its solve
             return replace(solution, converged=True)
         return self.solve(machine, solution, tol=tol, max_steps=max_steps)
@@ -511,19 +473,9 @@ def certified_descent(
     certificate takes two passes or three; where it is not good enough after all, the descent goes on with a smaller
     share, and it is made again after the next step.
 
-    Parameters
-    ----------
-    primal : Primal
-    position : ndarray
-        The start.
-    gap_tol : float
-        Relative to max(1, |J|), or to |J| for a one-class machine.
-    max_steps : int or None
-        Most iterations.
-    callback : callable, optional
-        Of `minimize_lbfgs`.
-    progress : callable, optional
-        Called with the share of the work that is done, from 0 to 1.
+    `position`: the start; `gap_tol`: relative to max(1, |J|), or to |J| for a one-class machine; `max_steps`: most
+    iterations; `callback`: of `minimize_lbfgs`; `progress`: called with the share of the work that is done, from 0 to
+    1.
     """
     steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
     watch, newton = _Watch(primal, gap_tol, callback, progress), Newton(primal)
@@ -553,7 +505,6 @@ def certified_descent(
 
 
 def _lbfgs(primal: Primal, position: np.ndarray, max_steps: int, watch: _Watch) -> Descent:
-    """L-BFGS until the watch ends it."""
     return minimize_lbfgs(
         primal,
         position,
@@ -576,7 +527,6 @@ class _Watch:
         self.bend: Any = None  # what has the second derivatives by the biases, as `intercept`
 
     def __call__(self, iteration: int, point: Any) -> bool:
-        """Whether to end."""
         w, b, _ = self.primal.parts(point.gradient)
         allowed = self.share * self.gap_tol * size_of(point.value, self.primal.total)
         gap = 0.5 * float(np.vdot(w, w))
@@ -590,7 +540,6 @@ class _Watch:
         return gap <= allowed and promised <= allowed
 
     def _done(self, gap: float, allowed: float) -> float:
-        """The share of the work by the logarithm of the gap."""
         self.first = max(self.first, gap)
         if gap > 0.0 and self.first > allowed:
             share = np.log(self.first / gap) / np.log(self.first / max(allowed, 1e-300))

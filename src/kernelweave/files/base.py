@@ -13,7 +13,8 @@ text. All CSV files are written by `as_csv`; `unescaped` takes the apostrophe of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -40,7 +41,6 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """What messages call the file."""
         return str(self.path)
 
 
@@ -65,18 +65,10 @@ class Options:
 class Key:
     """Values that may identify the rows of a table.
 
-    Attributes
-    ----------
-    name : str
-        The column's name; empty where it has none.
-    values : sequence
-        One for each row, as text where they come from a text file.
-    how : str
-        Where they stand, in words.
-    is_certain : bool
-        Whether they are the ids for sure; otherwise they are a first column, which may hold anything.
-    is_raw : bool
-        Whether the values are the cells of a text file, in which numbers are text too.
+    `name`: the column's name; empty where it has none; `values`: one for each row, as text where they come from a text
+    file; `how`: where they stand, in words; `is_certain`: whether they are the ids for sure; otherwise they are a first
+    column, which may hold anything; `is_raw`: whether the values are the cells of a text file, in which numbers are
+    text too.
     """
 
     name: str
@@ -90,23 +82,10 @@ class Key:
 class Table:
     """Rows of one view, or of the target.
 
-    Attributes
-    ----------
-    name : str
-        The view's name.
-    shown : str
-        What messages call the table.
-    values : DataFrame or sparse matrix
-        Without the ids where these are certain.
-    columns : list of str
-        The names of a sparse matrix' columns.
-    n_trailing : int
-        How many rows at the end of a text file have no cell with anything in it.
-    key : Key or None
-    lines : ndarray of int or None
-        For text files the line of each row, from 1.
-    has_lost_columns : bool
-        Whether columns were left out because they have the name of the target.
+    `name`: the view's name; `shown`: what messages call the table; `values`: without the ids where these are certain;
+    `columns`: the names of a sparse matrix' columns; `n_trailing`: how many rows at the end of a text file have no cell
+    with anything in it; `lines`: for text files the line of each row, from 1; `has_lost_columns`: whether columns were
+    left out because they have the name of the target.
     """
 
     name: str
@@ -120,7 +99,6 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return self.values.shape[0]
 
     @property
@@ -129,13 +107,11 @@ class Table:
         return self.n_rows - self.n_trailing
 
     def cut(self, n_rows: int) -> None:
-        """Keep the first rows only."""
         if n_rows < self.n_rows:
             self.n_trailing -= self.n_rows - n_rows
             self.values = self.values[:n_rows]
 
     def place(self, row: int) -> str:
-        """Where a row stands in the file, in words."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
 
@@ -143,14 +119,8 @@ class Table:
 class Loaded:
     """What a file holds.
 
-    Attributes
-    ----------
-    tables : list of Table
-        Those with columns that a view can have.
-    target : Table or None
-        The column of the target, if it was asked for and is here.
-    columns : list of str
-        Names that a target could have.
+    `tables`: those with columns that a view can have; `target`: the column of the target, if it was asked for and is
+    here; `columns`: names that a target could have.
     """
 
     tables: list[Table]
@@ -370,7 +340,6 @@ class ViewTables:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things, in words."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
@@ -381,10 +350,7 @@ def _cut(text: str) -> str:
 class KeptColumns:
     """The columns that are to stay although they have the name of the target, ``keep_columns`` of `read_views`.
 
-    Parameters
-    ----------
-    given : sequence of str
-        ``"FILE:COLUMN"``, where the file may also be the name of the view.
+    `given`: ``"FILE:COLUMN"``, where the file may also be the name of the view.
     """
 
     def __init__(self, given: Any):
@@ -419,12 +385,7 @@ class KeptColumns:
 def without_copies(tables: list[Table], target: str, kept: KeptColumns) -> list[Table]:
     """Tables of views without columns of the target's name, and without tables that have no other column.
 
-    Parameters
-    ----------
-    tables : list of Table
-        Without the target itself.
-    target : str
-    kept : KeptColumns
+    `tables`: without the target itself.
     """
     found = []
     for table in tables:
@@ -449,13 +410,8 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r")
 def as_csv(table: pd.DataFrame, *, header: bool = True, index_label: str | None = None) -> str:
     """A table as the text of a CSV file.
 
-    Parameters
-    ----------
-    table : DataFrame
-    header : bool
-        Whether the first line names the columns.
-    index_label : str, optional
-        The name of a first column with the row labels; None for no such column.
+    `header`: whether the first line names the columns; `index_label`: the name of a first column with the row labels;
+    None for no such column.
 
     Examples
     --------
@@ -485,3 +441,88 @@ def unescaped(text: str) -> str:
 def _escaped(cell: Any) -> Any:
     is_formula = isinstance(cell, str) and cell.startswith(_STARTS) and spelled_number(cell) is None
     return f"'{cell}" if is_formula else cell
+
+
+# What columns hold
+
+NUMBER = "number"
+TEXT = "text"
+_TRUTH = "truth value"
+_TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False", "FALSE", "false"), 0.0)
+
+
+class Kinds:
+    """What columns hold, found out from blocks of their rows as pandas would from the whole file.
+
+    Numbers and truth values in one column make it text, and columns without any value count as numbers.
+    """
+
+    def __init__(self) -> None:
+        self._seen: defaultdict[Any, set[str]] = defaultdict(set)
+
+    def add(self, frame: pd.DataFrame) -> None:
+        for name, dtype in frame.dtypes.items():
+            seen = self._seen[name]
+            is_known = TEXT in seen or (NUMBER in seen and isinstance(dtype, np.dtype) and dtype.kind in "fiu")
+            if not is_known and frame[name].notna().any():
+                seen.add(_kind(frame[name], dtype))
+
+    def of(self, name: Any) -> str:
+        seen = self._seen[name]
+        return TEXT if TEXT in seen or len(seen) > 1 else NUMBER
+
+
+def _kind(column: pd.Series, dtype: Any) -> str:
+    if pd.api.types.is_bool_dtype(dtype):
+        return _TRUTH
+    if pd.api.types.is_numeric_dtype(dtype):
+        return NUMBER
+    return _TRUTH if pd.api.types.infer_dtype(column, skipna=True) == "boolean" else TEXT
+
+
+def as_kind(column: pd.Series, kind: str, decimal: str, place: Callable[[int], str]) -> pd.Series:
+    """A column as numbers or text; one `ValueError` names the first cell that is no number where it should be.
+
+    `place` gives the file and the line of a row, in words.
+    """
+    if kind == NUMBER:
+        return _as_numbers(column, decimal, place)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        texts = column.map(
+            lambda value: str(int(value)) if float(value).is_integer() else str(value), na_action="ignore"
+        )
+        return texts.astype(empty_column(TEXT).dtype)
+    return column
+
+
+def empty_column(kind: str) -> pd.Series:
+    return pd.Series([], dtype=np.float64) if kind == NUMBER else pd.Series([], dtype=str)
+
+
+def _as_numbers(column: pd.Series, decimal: str, place: Callable[[int], str]) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return column.astype(np.float64)
+    cells = column.astype(object).map(lambda cell: _number(cell, decimal), na_action="ignore")
+    numbers = pd.to_numeric(cells, errors="coerce").astype(np.float64)
+    odd = (numbers.isna() & column.notna()).to_numpy()
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        cell = column.iloc[row]
+        remedy = f"correct the cell, or pass na_values=[{cell!r}] if it means that the value is missing"
+        if decimal == "." and isinstance(_number(cell.replace(",", "."), "."), float) and "," in cell:
+            remedy = "pass decimal=',' if this is a decimal comma"
+        raise ValueError(
+            f"{place(row)}, column {column.name!r}: {cell!r} is no number, and the column should hold numbers; {remedy}"
+        )
+    return numbers
+
+
+def _number(cell: Any, decimal: str) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.strip()
+    if cell in _TRUTHS:
+        return _TRUTHS[cell]
+    if decimal != "." and "." in cell:  # perhaps a thousands separator
+        return None
+    return spelled_number(cell, decimal)

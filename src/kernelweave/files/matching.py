@@ -1,20 +1,12 @@
-"""Which rows of several tables belong to the same sample.
+"""Which rows of several tables belong to the same sample, and the tables with matched rows side by side.
 
 Ids are compared as text: 7, 7.0 and "7" are one id, and "007" is another. Where no id column is named, a first column
 of unique text is taken, or a first column of unique whole numbers that all tables have under one name and with mostly
 the same values. Otherwise rows are matched by their order: all tables are then of equal length, and those that have ids
 have the same ones in the same order.
 
-=====
-
-Tables with matched rows side by side: X, y, the overlap, and what is wrong where there is none.
-
-=====
-
-Similarity matrices from files: the ids of the rows in the first column, those of the columns in the first line.
-
-A matrix becomes a table with one column, the ids of its rows, so that its samples are matched with those of other
-tables as any other view's. Ids are compared as text, as in `matching`.
+A similarity matrix has the ids of the rows in the first column and those of the columns in the first line. It becomes a
+table with one column, the ids of its rows, so that its samples are matched as any other view's.
 """
 
 from __future__ import annotations
@@ -48,16 +40,8 @@ _ROW_ORDER = "row order"
 class Matching:
     """The id of each row of each table.
 
-    Attributes
-    ----------
-    ids : list of ndarray
-        For each table; positions where there are no ids.
-    how : list of str
-        For each table how its rows were matched, in words.
-    name : str or None
-        What the ids are called.
-    keys : list of Key or None
-        What was taken as ids.
+    `ids`: for each table; positions where there are no ids; `how`: for each table how its rows were matched, in words;
+    `name`: what the ids are called; `keys`: what was taken as ids.
     """
 
     ids: list[np.ndarray]
@@ -87,7 +71,6 @@ def match(tables: list[Table], wanted: Any) -> Matching:
 
 
 def as_text(values: Any) -> list[str | None]:
-    """Ids as text; None where one is missing."""
     texts = [_one_as_text(value) for value in values]
     if all(text is None or _FLOAT.fullmatch(text) for text in texts):  # whole numbers, which were written as floats
         return [None if text is None else text.partition(".")[0] for text in texts]
@@ -148,7 +131,6 @@ def is_text(key: Key, texts: list[str | None]) -> bool:
 
 
 def is_whole(texts: list[str | None]) -> bool:
-    """Whether all cells are whole numbers."""
     return all(text is not None and _WHOLE.fullmatch(text) for text in texts)
 
 
@@ -264,7 +246,6 @@ class View:
 
     @property
     def labelled(self) -> Labelled:
-        """What a message about its ids needs."""
         return Labelled(self.table.shown, self.ids, self.features)
 
 
@@ -430,20 +411,11 @@ ID_COLUMN = "id"  # the one column of a matrix' table
 def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.DataFrame:
     """The similarities in a file, with the ids of rows and columns as text.
 
-    Parameters
-    ----------
-    source : Source
-    options : Options
-        `id` is not read: the ids of a matrix stand in the first column, whatever it is called.
-    square : bool
-        Whether rows and columns are the same samples, in any order; otherwise rows are new samples and columns are
-        those that they are compared with.
-
-    Returns
-    -------
-    DataFrame
-        Where rows and columns are the same samples, the columns are in the order of the rows. A matrix without any ids
-        (an NPY file) has pandas' own numbers as labels. The rows of new samples are named as the first column is.
+    `options`: `id` is not read: the ids of a matrix stand in the first column, whatever it is called; `square`: whether
+    rows and columns are the same samples, in any order; otherwise rows are new samples and columns are those that they
+    are compared with. Returns where rows and columns are the same samples, the columns are in the order of the rows. A
+    matrix without any ids (an NPY file) has pandas' own numbers as labels. The rows of new samples are named as the
+    first column is.
     """
     with warnings.catch_warnings():
         # Ids that are numbers look like a file without column names.

@@ -30,13 +30,7 @@ from .text import format_suffix
 class StoredColumn:
     """One column beside X, such as the target; or all columns of an NPY file with several targets.
 
-    Attributes
-    ----------
-    rows : StoredRows
-    place : int or None
-        Its position; None for all columns.
-    role : str
-        What messages call it.
+    `place`: its position; None for all columns; `role`: what messages call it.
     """
 
     rows: StoredRows
@@ -45,12 +39,10 @@ class StoredColumn:
 
     @property
     def shown(self) -> str:
-        """What messages call the file."""
         return self.rows.shown
 
     @property
     def name(self) -> str:
-        """The name of the column, or of what holds it."""
         return self.rows.shown if self.place is None else self.rows.columns[self.place].name
 
     @property
@@ -60,7 +52,6 @@ class StoredColumn:
 
     @property
     def tables(self) -> list[StoredRows]:
-        """What is read."""
         return [self.rows]
 
     @property
@@ -88,33 +79,24 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class StoredColumns:
-    """Several columns of numbers beside X, side by side: the targets of a regression.
-
-    Attributes
-    ----------
-    columns : tuple of StoredColumn
-    """
+    """Several columns of numbers beside X, side by side: the targets of a regression."""
 
     columns: tuple[StoredColumn, ...]
 
     @property
     def shown(self) -> str:
-        """What messages call the files."""
         return ", ".join(dict.fromkeys(column.shown for column in self.columns))
 
     @property
     def name(self) -> str:
-        """The names of the columns."""
         return ", ".join(self.names)
 
     @property
     def names(self) -> list[Any]:
-        """The names of the columns, one by one."""
         return [column.name for column in self.columns]
 
     @property
     def tables(self) -> list[StoredRows]:
-        """What is read."""
         return [column.rows for column in self.columns]
 
     @property
@@ -185,13 +167,7 @@ TEXT_BYTES = 64  # of a cell of text, about
 class OpenView:
     """The columns of X that one file, folder or array has.
 
-    Attributes
-    ----------
-    rows : StoredRows
-    places : list of int
-        Their positions there.
-    names : list of str
-        Their names in X.
+    `places`: their positions there; `names`: their names in X.
     """
 
     rows: StoredRows
@@ -205,7 +181,6 @@ class OpenView:
         return [np.dtype(np.float64) if dtype is None else dtype for dtype in found]
 
     def frame(self, first: int, last: int) -> pd.DataFrame:
-        """Some rows."""
         return self.rows.frame(first, last, self.places, self.dtypes).set_axis(self.names, axis=1)
 
 
@@ -426,11 +401,7 @@ _WAYS = "a column, a path, (path, column), a list of columns or an array"
 def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | StoredColumns | None, Opened | None]:
     """The column, or the columns, of the targets, and the table that has it where that is none of the views.
 
-    Parameters
-    ----------
-    target : str, path, tuple, list or array
-    opened : list of Opened
-        The views.
+    `opened`: the views.
     """
     if target is None:
         return None, None
@@ -469,7 +440,6 @@ def _are_columns(target: Any, opened: list[Opened]) -> bool:
 
 
 def _named(name: str, opened: list[Opened]) -> StoredColumn:
-    """The column of this name."""
     found = _columns_named(name, opened)
     if found:
         return _only_one_column(found, name)
@@ -487,7 +457,6 @@ def _several(columns: list[StoredColumn]) -> StoredColumns:
 
 
 def _of_pair(target: tuple[Any, ...], opened: list[Opened]) -> tuple[StoredColumn | StoredColumns, Opened | None]:
-    """``(path, column)``, or ``(path, [column, ...])``."""
     names = target[1] if len(target) == 2 else None
     if isinstance(names, str):
         return _in_file(_needed_rows(os.fspath(target[0]), opened), names, opened)
@@ -674,7 +643,6 @@ def _is_copy(one: Opened, place: int, target: StoredColumn | StoredColumns | Non
 
 
 def _own_name(name: str) -> str:
-    """The name of a column without that of its view."""
     return name.partition(SEPARATOR)[2] or name
 
 

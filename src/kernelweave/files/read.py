@@ -212,7 +212,6 @@ def _only_one(labels: list[Table], column: str, columns: list[str], views: list[
 
 
 def check_names(tables: list[Table]) -> None:
-    """Refuse two tables of one name."""
     named = [(table.name, table.shown) for table in tables]
     check_distinct(named, "name one of the files, such as paths={{'first': ..., 'second': ...}}")
 
@@ -221,15 +220,9 @@ def check_names(tables: list[Table]) -> None:
 class Cohort:
     """Samples that were read from files.
 
-    Attributes
-    ----------
-    tables : ViewTables
-        As `read_views` returns them; for each similarity matrix X has a column of the matrix' name with the sample's id
-        in it, NaN where the matrix lacks the sample.
-    matrices : dict from name to DataFrame
-        Similarities, with the samples' ids as labels of rows and columns.
-    groups : Series or None
-        The group of each sample of X, as text.
+    `tables`: as `read_views` returns them; for each similarity matrix X has a column of the matrix' name with the
+    sample's id in it, NaN where the matrix lacks the sample; `matrices`: similarities, with the samples' ids as labels
+    of rows and columns; `groups`: the group of each sample of X, as text.
     """
 
     tables: ViewTables
@@ -399,12 +392,7 @@ class Waiting:
     so that each is over twice as large as the next: a block then looks into few of them, however many chunks there
     were.
 
-    Parameters
-    ----------
-    chunks : iterator of DataFrame
-        Rows of the view, labelled by sample, each sample once.
-    nothing : DataFrame
-        The view without rows.
+    `chunks`: rows of the view, labelled by sample, each sample once; `nothing`: the view without rows.
     """
 
     def __init__(self, chunks: Iterator[pd.DataFrame], nothing: pd.DataFrame):
@@ -455,11 +443,7 @@ def _taken(part: _WaitingPart, samples: pd.Index) -> pd.DataFrame:
 def column_names(path: Any, options: Options) -> list[str]:
     """The names above the columns of a text or Parquet file; none for files of other formats.
 
-    Parameters
-    ----------
-    path : path
-    options : Options
-        How text is read; `id` is not looked at.
+    `options`: how text is read; `id` is not looked at.
 
     Examples
     --------
@@ -468,7 +452,7 @@ def column_names(path: Any, options: Options) -> list[str]:
     >>> from kernelweave.files.read import column_names
     >>> from kernelweave.files.base import Options
     >>> file = Path(tempfile.mkdtemp()) / "rna.csv"
-    >>> _ = file.write_text("sample;TP53;MYC\\np1;0.5;1.5\\n")
+    >>> _ = file.write_text("sample;TP53;MYC\np1;0.5;1.5\n")
     >>> column_names(file, Options())
     ['sample', 'TP53', 'MYC']
     """
@@ -661,16 +645,8 @@ class ViewBlocks:
 class _Part:
     """A view whose rows are matched: its ids are those of the rows that hold something.
 
-    Attributes
-    ----------
-    view : View
-    nothing : DataFrame or Series
-        The view without rows.
-    rows : ndarray of int
-        The rows that hold something, by position; those of `view.ids`.
-    file : TextView or None
-        Where the values are, unless they are in the view.
-    key : Key or None
+    `nothing`: the view without rows; `rows`: the rows that hold something, by position; those of `view.ids`; `file`:
+    where the values are, unless they are in the view.
     """
 
     view: View
@@ -726,7 +702,6 @@ def _views_of(
     ids_of: Collection[str],
     size: int,
 ) -> list[TextView | Table]:
-    """The views of a file."""
     if format_suffix(file.path.name) in SEPARATORS:
         columns = set() if file.name in ids_of else columns
         start = f"{file.name}{SEPARATOR}"

@@ -53,14 +53,8 @@ from .base import (
 class Column:
     """What a column is called and holds.
 
-    Attributes
-    ----------
-    name : str
-        In the file.
-    dtype : dtype or None
-        float32 or float64 for numbers, object for anything else; None where every value is missing.
-    what : str
-        What it holds, in words, for messages.
+    `name`: in the file; `dtype`: float32 or float64 for numbers, object for anything else; None where every value is
+    missing; `what`: what it holds, in words, for messages.
     """
 
     name: str
@@ -76,14 +70,7 @@ def number_type(dtype: np.dtype) -> np.dtype:
 class StoredRows(ABC):
     """Rows of a table in a file or an array.
 
-    Attributes
-    ----------
-    shown : str
-        What messages call it.
-    n_rows : int
-    columns : list of Column
-    id_place : int or None
-        The column that pandas stored as the index of a data frame.
+    `shown`: what messages call it; `id_place`: the column that pandas stored as the index of a data frame.
     """
 
     shown: str
@@ -94,7 +81,6 @@ class StoredRows(ABC):
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns."""
         return [column.name for column in self.columns]
 
     @property
@@ -131,7 +117,6 @@ class StoredRows(ABC):
 
     @contextmanager
     def _reading(self, first: int, last: int) -> Iterator[None]:
-        """Errors of reading name the file and the rows."""
         try:
             yield
         except (OSError, ValueError, EOFError, MemoryError) as error:  # pyarrow's errors are ValueErrors or OSErrors
@@ -147,11 +132,7 @@ class ReadingError(ValueError):
 class SeveralParts(StoredRows):
     """The rows of several parts, one below the other.
 
-    Parameters
-    ----------
-    parts : list of StoredRows
-        With the same columns, in any order. A column that holds numbers in one part holds numbers in all.
-    shown : str
+    `parts`: with the same columns, in any order. A column that holds numbers in one part holds numbers in all.
     """
 
     def __init__(self, parts: list[StoredRows], shown: str):
@@ -167,11 +148,9 @@ class SeveralParts(StoredRows):
 
     @property
     def files(self) -> list[Path]:
-        """Those of all parts."""
         return [file for part in self.parts for file in part.files]
 
     def _common(self, place: int) -> Column:
-        """A column of all parts."""
         name = self.parts[0].columns[place].name
         found: Column | None = None
         for part, places in zip(self.parts, self._places, strict=True):
@@ -232,7 +211,6 @@ _SPARSE = {"data", "indices", "indptr", "shape"}
 
 
 def read_arrays(source: Source, options: Options, target: str | None) -> Loaded:
-    """The tables of an NPY or NPZ file."""
     try:
         content = np.load(source.path, allow_pickle=False)
         if isinstance(content, np.ndarray):
@@ -291,7 +269,6 @@ def _members(members: dict[str, np.ndarray], source: Source, wanted: Any, target
 
 
 def _ids(arrays: dict[str, Any], wanted: Any, source: Source) -> dict[str, np.ndarray]:
-    """The arrays that hold ids, by name."""
     own = {f"{name}_ids" for name in arrays}
     common = next((name for name in (wanted, *_IDS) if name in arrays), None)
     ids = {name: arrays[name] for name in arrays if name == common or name in own}
@@ -350,12 +327,7 @@ NPY = ".npy"
 class ArrayRows(StoredRows):
     """Rows of an array in memory, or of a memory map.
 
-    Parameters
-    ----------
-    array : ndarray of shape (n_rows, n_columns) or (n_rows,)
-    view : str
-        What the only column of an array of one dimension is called.
-    shown : str
+    `array` of shape (n_rows, n_columns); `view`: what the only column of an array of one dimension is called.
     """
 
     def __init__(self, array: np.ndarray, view: str, shown: str):
@@ -394,11 +366,7 @@ class NpyRows(ArrayRows):
     A file that is cut off is found out when it is opened, and one that shrinks later is an error and no crash, as it
     would be with a memory map.
 
-    Parameters
-    ----------
-    path : Path
-    view : str
-        What the only column of an array of one dimension is called.
+    `view`: what the only column of an array of one dimension is called.
     """
 
     def __init__(self, path: Path, view: str):
@@ -424,7 +392,6 @@ class NpyRows(ArrayRows):
 
     @property
     def files(self) -> list[Path]:
-        """The file."""
         return [self.path]
 
     def _rows(self, first: int, last: int) -> np.ndarray:
@@ -482,7 +449,6 @@ def columns_of(shape: tuple[int, ...], dtype: np.dtype, view: str) -> list[Colum
 
 
 def as_frame(rows: np.ndarray, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
-    """Some columns of an array as a data frame."""
     rows = rows.reshape(len(rows), -1)
     if list(places) != list(range(rows.shape[1])):
         rows = rows[:, list(places)]
@@ -536,7 +502,6 @@ def parquet_names(source: Source) -> list[str]:
 
 @contextmanager
 def named_parquet(shown: str) -> Iterator[None]:
-    """Errors of Parquet files name the file."""
     try:
         yield
     except ImportError as absent:
@@ -546,7 +511,6 @@ def named_parquet(shown: str) -> Iterator[None]:
 
 
 def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str | None) -> Loaded:
-    """The table of a data frame."""
     if not isinstance(frame.index, pd.RangeIndex):
         levels = [name if name is not None else "" for name in frame.index.names]
         index = frame.index.to_frame(index=False, name=range(len(levels)))
@@ -570,12 +534,7 @@ _BUFFER = 2**20  # bytes of a column that are read at a time
 
 
 class ParquetRows(StoredRows):
-    """Rows of a Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Rows of a Parquet file."""
 
     def __init__(self, path: Path):
         self.path, self.shown = path.absolute(), str(path)  # the working directory may change
@@ -594,7 +553,6 @@ class ParquetRows(StoredRows):
 
     @property
     def files(self) -> list[Path]:
-        """The file."""
         return [self.path]
 
     def _frame(self, first: int, last: int, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
@@ -620,7 +578,6 @@ class ParquetRows(StoredRows):
         return _others(column) if self.columns[place].dtype == object else _numbers(column)
 
     def _rows(self, first: int, last: int, names: list[str]) -> Any:
-        """Some columns of some rows, as a table of pyarrow."""
         self.check_unchanged()
         key = tuple(names)
         with self._lock:
@@ -647,14 +604,8 @@ class ParquetRows(StoredRows):
 class _Cursor:
     """Some columns of a file from a row on.
 
-    Parameters
-    ----------
-    rows : ParquetRows
-    names : list of str
-    first : int
-        The first row that is wanted.
-    size : int
-        How many rows are decoded at a time: as many as are taken, so that an error names those.
+    `first`: the first row that is wanted; `size`: how many rows are decoded at a time: as many as are taken, so that an
+    error names those.
     """
 
     def __init__(self, rows: ParquetRows, names: list[str], first: int, size: int):
@@ -672,7 +623,6 @@ class _Cursor:
             yield from file.iter_batches(size, row_groups=list(groups), columns=names)
 
     def take(self, count: int) -> Any:
-        """The next rows; at least one."""
         taken, wanted = [], count
         while wanted:
             batch = self._rest.pop() if self._rest else next(self._batches, None)
@@ -688,7 +638,6 @@ class _Cursor:
 
 
 def _column(field: Any, shown: str) -> Column:
-    """What a column of a file holds."""
     types, kind = import_module("pyarrow.types"), field.type
     kind = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_null(kind):
@@ -715,7 +664,6 @@ def _decoded(column: Any) -> Any:
 
 
 def _numbers(column: Any) -> np.ndarray:
-    """Numbers, NaN where there is none."""
     arrow, column = import_module("pyarrow"), _decoded(column)
     kind = arrow.float32() if column.type == arrow.float32() else arrow.float64()
     return column.cast(kind, safe=False).to_numpy()

@@ -78,7 +78,6 @@ def check_distinct(views: Iterable[tuple[str, str]], remedy: str) -> None:
 
 
 def load(source: Source, options: Options, target: str | None) -> Loaded:
-    """What a file holds."""
     return READERS[format_suffix(source.path.name)](source, options, target)
 
 
@@ -156,7 +155,6 @@ def split_entry(entry: Any) -> tuple[Any, Any]:
 
 
 def check_name(name: Any, shown: str) -> None:
-    """Refuse a name that no view can have."""
     if not isinstance(name, str) or not name.strip() or "__" in name or name.endswith("_"):
         raise ValueError(
             f"the view name {name!r} of {shown} must be a text without '__', which separates a view from its columns, "
@@ -219,18 +217,11 @@ class Opened:
     is_whole: bool = False
 
     def named(self, place: int) -> str:
-        """What a column is called in X."""
         own = self.rows.columns[place].name
         return own if self.is_whole else f"{self.name}{SEPARATOR}{own}"
 
 
 def opened_views(paths: Any) -> list[Opened]:
-    """The views that are given, each with its rows.
-
-    Parameters
-    ----------
-    paths : mapping, sequence or path
-    """
     if isinstance(paths, str | os.PathLike):
         return [_of_one_path(paths)]
     if isinstance(paths, np.ndarray):
@@ -250,7 +241,6 @@ def opened_views(paths: Any) -> list[Opened]:
 
 
 def _one(name: Any, given: Any) -> Opened:
-    """A view of an array or a path."""
     if isinstance(given, np.ndarray):
         check_name(name, "an array")
         return Opened(name, ArrayRows(given, name, f"the array of the view {name!r}"))
@@ -266,7 +256,6 @@ def _one(name: Any, given: Any) -> Opened:
 
 
 def _existing_path(given: Any) -> Path:
-    """The path of a file or folder that is there."""
     if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise ValueError(
             f"an entry of paths must be a path, an array of NumPy or, by view, a list of paths, not {shown(given)}"
@@ -290,11 +279,7 @@ def _of_one_path(path: Any) -> Opened:
 def stored_rows(path: Path, view: str) -> StoredRows:
     """The rows of a file, or of all files of a folder.
 
-    Parameters
-    ----------
-    path : Path
-    view : str
-        What the only column of an array of one dimension is called.
+    `view`: what the only column of an array of one dimension is called.
     """
     if not path.is_dir():
         return _of_file(path, view)
@@ -352,5 +337,4 @@ def _of_file(file: Path, view: str) -> StoredRows:
 
 
 def first_part(rows: StoredRows) -> StoredRows:
-    """The first part of a table."""
     return rows.parts[0] if isinstance(rows, SeveralParts) else rows

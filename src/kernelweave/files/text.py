@@ -1,30 +1,11 @@
-"""What separates the columns of a text file, and which lines stand above its header.
+"""Tables in text files: CSV, TSV and relatives.
 
-=====
+`read_text` reads a file whole, in one pass. Lines are checked on their way to pandas: `Checked` is a stream of the
+records whose fields are as many as the header's, and keeps for each record its line and the cell of the ids, as it is
+written. One warning names the first odd cell of columns of text that are almost columns of numbers (`OddCells`).
 
-The records of a text file: rows with their lines, checked on their way to pandas.
-
-=====
-
-Columns of text that are almost columns of numbers: one warning that names the first odd cell.
-
-=====
-
-Tables in text files: CSV, TSV and relatives, read in one pass.
-
-Lines are checked on their way to pandas: `Checked` is a stream of the records whose fields are as many as the
-header's, and keeps for each record its line and the cell of the ids, as it is written.
-
-=====
-
-Whether a column holds numbers or text, the same for all blocks of its file.
-
-=====
-
-Views in text files whose rows stay there until they are wanted.
-
-A file is read twice. The first pass (`scan`) keeps the ids, the line of each row, which rows hold nothing, and which
-columns hold numbers where that is not given; the second (`TextView.chunks`) parses the rows that are wanted.
+`scan` leaves the rows in the file and keeps the ids, the line of each row, which rows hold nothing, and which columns
+hold numbers where that is not given; `TextView.chunks` then parses the rows that are wanted, some at a time.
 """
 
 from __future__ import annotations
@@ -48,14 +29,19 @@ import pandas as pd
 from .._warnings import warn
 from ..validation.tables import spelled_number
 from .base import (
+    NUMBER,
+    TEXT,
     Key,
+    Kinds,
     Loaded,
     Options,
     Source,
     Stamp,
     Table,
+    as_kind,
     check_once,
     divided,
+    empty_column,
     key_of,
     key_place,
     unique_names,
@@ -127,7 +113,6 @@ class Record(NamedTuple):
     fields: list[str] | None  # only where cells are quoted
 
     def cell(self, place: int, sep: str) -> str:
-        """The text of one cell."""
         fields = self.text.split(sep, place + 1) if self.fields is None else self.fields
         return fields[place].strip()
 
@@ -173,7 +158,6 @@ def records_of(lines: Lines, sep: str, shown: str) -> Iterator[Record]:
 
 
 def fields_of(record: Record, sep: str) -> list[str]:
-    """The cells of a record, without quotation marks."""
     with long_cells():
         return next(_reader([record.text], sep)) if record.fields is None else record.fields
 
@@ -243,7 +227,6 @@ class Checked:
         return "".join(parts)
 
     def finish(self) -> None:
-        """Raise the error that ended the stream, if any."""
         if self._error is not None:
             raise self._error
 
@@ -310,12 +293,7 @@ class OddCells:
 
     Rows are added in blocks, in any number of them.
 
-    Parameters
-    ----------
-    shown : str
-        What messages call the file.
-    decimal : str
-        The decimal mark of the file.
+    `shown`: what messages call the file; `decimal`: the decimal mark of the file.
     """
 
     def __init__(self, shown: str, decimal: str):
@@ -334,7 +312,6 @@ class OddCells:
             _count(frame[name], lines, self._decimal, self._counts[str(name)])
 
     def warn(self) -> None:
-        """Warn of the first such column, if there is one."""
         found = [(name, counts) for name, counts in self._counts.items() if _is_odd(counts)]
         if not found:
             return
@@ -413,7 +390,6 @@ class Header(NamedTuple):
 
 
 def read_text(source: Source, options: Options, target: str | None) -> Loaded:
-    """The table of a text file."""
     with opened(source, options) as handle:
         header, records = started(handle, source, options, target)
         warn_of_no_header(header.names, source)
@@ -428,7 +404,6 @@ def read_text(source: Source, options: Options, target: str | None) -> Loaded:
 
 @contextmanager
 def opened(source: Source, options: Options) -> Iterator[IO[str]]:
-    """A text file, whose errors name it."""
     try:
         with _handle(source, options) as handle:
             yield handle
@@ -562,92 +537,6 @@ def stripped(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-NUMBER = "number"
-TEXT = "text"
-_TRUTH = "truth value"
-_TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False", "FALSE", "false"), 0.0)
-
-
-class Kinds:
-    """What columns hold, found out from blocks of their rows as pandas would from the whole file.
-
-    Numbers and truth values in one column make it text, and columns without any value count as numbers.
-    """
-
-    def __init__(self) -> None:
-        self._seen: defaultdict[Any, set[str]] = defaultdict(set)
-
-    def add(self, frame: pd.DataFrame) -> None:
-        """Look at further rows."""
-        for name, dtype in frame.dtypes.items():
-            seen = self._seen[name]
-            is_known = TEXT in seen or (NUMBER in seen and isinstance(dtype, np.dtype) and dtype.kind in "fiu")
-            if not is_known and frame[name].notna().any():
-                seen.add(_kind(frame[name], dtype))
-
-    def of(self, name: Any) -> str:
-        """The kind of a column: "number" or "text"."""
-        seen = self._seen[name]
-        return TEXT if TEXT in seen or len(seen) > 1 else NUMBER
-
-
-def _kind(column: pd.Series, dtype: Any) -> str:
-    if pd.api.types.is_bool_dtype(dtype):
-        return _TRUTH
-    if pd.api.types.is_numeric_dtype(dtype):
-        return NUMBER
-    return _TRUTH if pd.api.types.infer_dtype(column, skipna=True) == "boolean" else TEXT
-
-
-def as_kind(column: pd.Series, kind: str, decimal: str, place: Callable[[int], str]) -> pd.Series:
-    """A column as numbers or text; one `ValueError` names the first cell that is no number where it should be.
-
-    `place` gives the file and the line of a row, in words.
-    """
-    if kind == NUMBER:
-        return _as_numbers(column, decimal, place)
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        texts = column.map(
-            lambda value: str(int(value)) if float(value).is_integer() else str(value), na_action="ignore"
-        )
-        return texts.astype(empty_column(TEXT).dtype)
-    return column
-
-
-def empty_column(kind: str) -> pd.Series:
-    """A column without rows."""
-    return pd.Series([], dtype=np.float64) if kind == NUMBER else pd.Series([], dtype=str)
-
-
-def _as_numbers(column: pd.Series, decimal: str, place: Callable[[int], str]) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype(np.float64)
-    cells = column.astype(object).map(lambda cell: _number(cell, decimal), na_action="ignore")
-    numbers = pd.to_numeric(cells, errors="coerce").astype(np.float64)
-    odd = (numbers.isna() & column.notna()).to_numpy()
-    if odd.any():
-        row = int(np.flatnonzero(odd)[0])
-        cell = column.iloc[row]
-        remedy = f"correct the cell, or pass na_values=[{cell!r}] if it means that the value is missing"
-        if decimal == "." and isinstance(_number(cell.replace(",", "."), "."), float) and "," in cell:
-            remedy = "pass decimal=',' if this is a decimal comma"
-        raise ValueError(
-            f"{place(row)}, column {column.name!r}: {cell!r} is no number, and the column should hold numbers; {remedy}"
-        )
-    return numbers
-
-
-def _number(cell: Any, decimal: str) -> Any:
-    if not isinstance(cell, str):
-        return cell
-    cell = cell.strip()
-    if cell in _TRUTHS:
-        return _TRUTHS[cell]
-    if decimal != "." and "." in cell:  # perhaps a thousands separator
-        return None
-    return spelled_number(cell, decimal)
-
-
 _N_TRIED = 8  # cells of a row that are looked at before all of them are
 # What `pandas.read_csv` takes as missing.
 _MISSING = frozenset(
@@ -661,15 +550,8 @@ _MISSING = frozenset(
 class Scanned(Checked):
     """The records of a table, and which rows and columns hold nothing.
 
-    Parameters
-    ----------
-    records : iterator of Record
-    header : Header
-    source : Source
-    places : list of int
-        The columns whose cells make a row one that holds something.
-    is_missing : callable
-        Whether a cell means a missing value.
+    `places`: the columns whose cells make a row one that holds something; `is_missing`: whether a cell means a missing
+    value.
     """
 
     def __init__(
@@ -706,18 +588,9 @@ class Scanned(Checked):
 class TextView:
     """A view in a text file, after the first pass.
 
-    Attributes
-    ----------
-    source, options, header
-        What is read, and how.
-    table : Table
-        Ids and lines of all rows; its values have no columns.
-    names : dict from position to name
-        The columns of the view, with the first one where that may hold ids and may hold values.
-    kinds : dict from position to "number" or "text"
-    empty_rows : ndarray of bool
-        Which rows have no value, the first column aside where it may hold ids.
-    stamp : Stamp
+    `source`, `options`, `header`: what is read, and how; `table`: ids and lines of all rows; its values have no
+    columns; `names`: the columns of the view, with the first one where that may hold ids and may hold values;
+    `empty_rows`: which rows have no value, the first column aside where it may hold ids.
     """
 
     source: Source
@@ -742,7 +615,6 @@ class TextView:
         return filled[: self.table.n_rows]
 
     def empty(self, key: Key | None) -> pd.DataFrame:
-        """The view without rows."""
         return pd.DataFrame({name: empty_column(self.kinds[j]) for j, name in self.columns(key).items()})
 
     def chunks(self, rows: np.ndarray, key: Key | None, size: int) -> Iterator[pd.DataFrame]:
@@ -807,7 +679,6 @@ def scan(
 
 
 def missing_cells(options: Options) -> Callable[[str], bool]:
-    """Whether a cell means a missing value."""
     given = [] if options.na_values is None else np.atleast_1d(np.asarray(options.na_values, dtype=object)).tolist()
     texts = _MISSING | {str(value) for value in given}
     numbers = {number for value in given if (number := spelled_number(str(value), ".")) is not None}

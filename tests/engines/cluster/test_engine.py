@@ -13,9 +13,9 @@ from dask.utils import key_split
 import dask_problem
 from dask_problem import N, count, samples, sleep, total, values
 from kernelweave.engines import InMemory, dask_collections
+from kernelweave.engines import dask as module
 from kernelweave.engines.dask import OnDask, places_of, shares, step_name
 from kernelweave.engines.dask_collections import rows_on_dask
-from kernelweave.engines import dask as module
 from kernelweave.engines.reservoir import reservoir_of
 from kernelweave.estimators.samples import rows_in_memory
 from kernelweave.views import Views

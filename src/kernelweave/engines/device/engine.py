@@ -62,18 +62,9 @@ ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores a
 class DeviceBlock:
     """Samples ready for training in a place; attributes are those of `engines.memory.Block`.
 
-    Attributes
-    ----------
-    losses : DualTerms
-        Of arrays of the place, in the type of the features.
-    y : ndarray or None
-        A NumPy array: no pass reads it.
-    weight, present, codes
-        Arrays of the place; the last two may be None.
-    host : Block or None
-        What `on_host` returns, where that has more than the attributes of a `Block`.
-    known : dict
-        The amplitudes of the last solve, where they have no parameters.
+    `losses`: of arrays of the place, in the type of the features; `y`: A NumPy array: no pass reads it; `weight`,
+    `present`, `codes`: arrays of the place; the last two may be None; `host`: what `on_host` returns, where that has
+    more than the attributes of a `Block`; `known`: the amplitudes of the last solve, where they have no parameters.
     """
 
     first: int
@@ -128,7 +119,6 @@ class DeviceBlock:
         return found
 
     def theta_slopes(self, amplitudes: Any, theta: Any, rows: slice, a: Any, slopes: Any) -> Any:
-        """dP/dtheta from dP/da of all samples, float64."""
         kind, xp = gate_kind(self, amplitudes), self.place.xp
         if kind is not None:
             return gates_pullback(self, kind, theta, a, slopes)
@@ -175,7 +165,6 @@ class FeaturesFromHost(FeatureBlock):
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 
     def features(self, rows: slice) -> np.ndarray:
-        """phi of some samples, moved to the host."""
         return np.asarray(self.placed.place.numpy(self.placed.features(rows)))
 
 
@@ -191,13 +180,7 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
 
 
 class OnDevice(Engine):
-    """Blocks on a device, one after the other: the device itself works on all samples of a block at once.
-
-    Parameters
-    ----------
-    blocks : sequence
-    place : Place
-    """
+    """Blocks on a device, one after the other: the device itself works on all samples of a block at once."""
 
     takes_products = False
 
@@ -207,11 +190,9 @@ class OnDevice(Engine):
         self.rounding = ROUNDING if narrow else 0.0
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The host waits once, for the sum."""
         return fetched_at_once(added(self._results(function, arguments)), self.place)
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDevice:
-        """Results stay on the device; all are held."""
         return OnDevice(list(self._results(function, arguments)), self.place)
 
     def _results(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Iterator[Any]:
@@ -270,14 +251,9 @@ SHARE = 0.92  # of the free memory, that may be used
 class PlacedMap:
     """A feature map in a place.
 
-    Attributes
-    ----------
-    source : Source or None
-        Of kernel values to landmarks; None for other maps, whose raw values are computed on the host.
-    dtype : {"float32", "float64"}
-        Of raw values, see `features.base`.
-    centered : bool
-        Whether the last raw value is a constant beside the kernel values, see `features.nystroem.NystroemMap`.
+    `source`: of kernel values to landmarks; None for other maps, whose raw values are computed on the host; `dtype`
+    ({"float32", "float64"}): of raw values, see `features.base`; `centered`: whether the last raw value is a constant
+    beside the kernel values, see `features.nystroem.NystroemMap`.
     """
 
     map: FeatureMap
@@ -303,7 +279,6 @@ class PlacedMap:
 
     @property
     def width(self) -> int:
-        """Numbers of a sample that are compared, or held."""
         if isinstance(self.map, ExactMap):
             return self.map.n_raw
         return int(self.source.columns.features.shape[1]) if isinstance(self.source, PointSource) else 0
@@ -313,7 +288,6 @@ class PlacedMap:
         return self.raw(views, present) if self.source is None else self.source.against(views, present).rows
 
     def raw(self, views: Views, present: np.ndarray) -> Any:
-        """Raw values of samples."""
         place, xp = self.place, self.place.xp
         if self.source is None:
             return place.asarray(self.map.raw(views, present), self.dtype)
@@ -340,17 +314,9 @@ def blocks_on_device(
 ) -> tuple[OnDevice, bool]:
     """An engine over `DeviceBlock`s, and whether features are held.
 
-    Parameters
-    ----------
-    rows : iterable of Rows
-        All samples, in order.
-    n_samples : int
-        Of all.
-    preparation : estimators.training.Preparation
-        What makes a `Block` of `Rows` on the host: targets, losses and presence are its own; features are made here.
-    place : Place
-    storage : {"auto", "dense", "lazy"}
-        Whether features are held, or computed again in each pass; "auto" holds them where they fit.
+    `rows`: all samples, in order; `n_samples`: of all; `preparation`: what makes a `Block` of `Rows` on the host:
+    targets, losses and presence are its own; features are made here; `storage` ({"auto", "dense", "lazy"}): whether
+    features are held, or computed again in each pass; "auto" holds them where they fit.
 
     Raises
     ------
@@ -365,7 +331,6 @@ def blocks_on_device(
     make_features, prepare = held_features if held else recomputed_features, replace(preparation, maps=[])
 
     def block(part: Rows) -> DeviceBlock:
-        """Pieces are read by several threads."""
         pieces = list(ranges(part.n_samples, PIECE))
         host = joined(in_blas_threads(lambda piece: prepare(part.some(piece)), pieces), part.views)
         present = np.ones((part.n_samples, len(maps)), dtype=bool) if host.present is None else host.present
@@ -499,19 +464,8 @@ def values_on_device(
 
     Features are made on the device, piece by piece, and leave as one number per output.
 
-    Parameters
-    ----------
-    stack : stacks.features.Features
-    place : Place
-    views : Views
-    amplitudes : ndarray of shape (n_new, n_kernels)
-        0 for kernels that are not to be computed.
-    present : ndarray of bool, shape (n_new, n_kernels)
-    coef : ndarray of shape (n_features, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n_new, n_outputs)
+    `amplitudes` of shape (n_new, n_kernels): 0 for kernels that are not to be computed; `present` of shape (n_new,
+    n_kernels); `coef` of shape (n_features, n_outputs).
     """
     place = place.precisely()
     maps, offsets = maps_at(stack, place), stack.offsets

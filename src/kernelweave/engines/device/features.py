@@ -42,11 +42,7 @@ if TYPE_CHECKING:
 class DeviceFeatures(FeatureBlock):
     """Features of all kernels of a block, in a place; arrays that methods return are of that place.
 
-    Attributes
-    ----------
-    place : Place
-    dtype : {"float32", "float64"}
-        Of features and scores.
+    `dtype` ({"float32", "float64"}): of features and scores.
     """
 
     place: Place
@@ -58,7 +54,6 @@ class DeviceFeatures(FeatureBlock):
 
     @property
     def spans(self) -> list[slice]:
-        """The weights of each kernel."""
         return spans_of(self.offsets)
 
     @abstractmethod
@@ -70,7 +65,6 @@ class DeviceFeatures(FeatureBlock):
         """sum_i G[i, m, r] phi_m(x_i), of shape (n_features, n_outputs), float64."""
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> Any:
-        """One pass over all samples at once."""
         G = respond(slice(0, self.n_samples), self.scores(weights))
         return self.place.zeros(weights.shape) if G is None else self.pull(G)
 
@@ -96,22 +90,10 @@ def aligned(offsets: np.ndarray) -> tuple[np.ndarray, int]:
 class Layout:
     """The columns of a row as a program takes them.
 
-    Parameters
-    ----------
-    offsets : ndarray of int, shape (n_kernels + 1,)
-        Of the weights.
-    place : Place
-
-    Attributes
-    ----------
-    columns : ndarray of int
-        The column of each weight.
-    padded, width : int
-        Powers of 2 from the number of kernels on, and from the columns of the widest kernel on.
-    places : array of int
-        Where each weight's column is among `padded` x `width`.
-    starts, widths : array of int, shape (n_kernels,)
-        Of the columns of each kernel, with those that are 0.
+    `offsets` of shape (n_kernels + 1,): of the weights; `columns`: the column of each weight; `padded`, `width`: powers
+    of 2 from the number of kernels on, and from the columns of the widest kernel on; `places`: where each weight's
+    column is among `padded` x `width`; `starts`, `widths` of shape (n_kernels,): of the columns of each kernel, with
+    those that are 0.
     """
 
     def __init__(self, offsets: np.ndarray, place: Place):
@@ -130,13 +112,7 @@ PULLED_TOGETHER = 4096  # samples whose pull is summed in the type of the featur
 class HeldFeatures(DeviceFeatures):
     """Features as a matrix in a place.
 
-    Parameters
-    ----------
-    matrix : array of shape (n_samples, n_numbers)
-        In the layout of `aligned`.
-    offsets : ndarray of int, shape (n_kernels + 1,)
-    place : Place
-    dtype : {"float32", "float64"}
+    `matrix` of shape (n_samples, n_numbers): in the layout of `aligned`; `offsets` of shape (n_kernels + 1,).
     """
 
     def __init__(self, matrix: Any, offsets: np.ndarray, place: Place, dtype: str):
@@ -146,22 +122,18 @@ class HeldFeatures(DeviceFeatures):
 
     @classmethod
     def zeros(cls, n_samples: int, offsets: np.ndarray, place: Place, dtype: str) -> HeldFeatures:
-        """Room for features, to be filled by `columns`."""
         return cls(place.zeros((n_samples, aligned(offsets)[1]), dtype), offsets, place, dtype)
 
     @cached_property
     def layout(self) -> Layout:
-        """The columns as a program takes them."""
         return Layout(self.offsets, self.place)
 
     @property
     def columns(self) -> list[slice]:
-        """The columns of each kernel."""
         widths = np.diff(self.offsets)
         return [slice(int(a), int(a + width)) for a, width in zip(self.starts, widths, strict=True)]
 
     def scores(self, weights: np.ndarray) -> Any:
-        """One product for each kernel."""
         xp, w = self.place.xp, self.place.asarray(weights, self.dtype)
         pairs = zip(self.columns, self.spans, strict=True)
         return xp.stack([self.matrix[:, columns] @ w[span, :] for columns, span in pairs], axis=1)
@@ -183,7 +155,6 @@ class HeldFeatures(DeviceFeatures):
         return xp.concat(found)
 
     def features(self, rows: slice) -> Any:
-        """The columns of the kernels, without those between."""
         return self.place.xp.concat([self.matrix[rows, columns] for columns in self.columns], axis=1)
 
 
@@ -193,10 +164,8 @@ TILE_VALUES = 2**25  # raw values that are there at once
 class Part(ABC):
     """What is held of the samples of a block for one kernel, and raw values from it.
 
-    Attributes
-    ----------
-    dtype : {"float32", "float64"}
-        Of raw values: where the whitening would enlarge rounding they are float64, see `features.base`.
+    `dtype` ({"float32", "float64"}): of raw values: where the whitening would enlarge rounding they are float64, see
+    `features.base`.
     """
 
     dtype: str
@@ -209,32 +178,20 @@ class Part(ABC):
 class HeldPart(Part):
     """Raw values that are held, such as the columns of a linear kernel.
 
-    Parameters
-    ----------
-    values : array of the place of shape (n_samples, n_raw)
-    dtype : {"float32", "float64"}
+    `values` of shape (n_samples, n_raw).
     """
 
     def __init__(self, values: Any, dtype: str):
         self.values, self.dtype = values, dtype
 
     def raw(self, rows: slice) -> Any:
-        """A part of the values."""
         return self.values[rows, ...]
 
 
 class ComputedFeatures(DeviceFeatures):
     """Features that are computed in every pass.
 
-    Parameters
-    ----------
-    parts : list of Part
-        One for each kernel.
-    whitenings : list of array of shape (n_raw, n_features)
-        In the place, float64.
-    n_samples : int
-    place : Place
-    dtype : {"float32", "float64"}
+    `parts`: one for each kernel; `whitenings` of shape (n_raw, n_features): in the place, float64.
     """
 
     def __init__(self, parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str):
@@ -253,12 +210,10 @@ class ComputedFeatures(DeviceFeatures):
         return self.place.xp.concat(found)
 
     def tiles(self, n_raw: int) -> list[slice]:
-        """Samples that are worked on at once."""
         size = max(1, TILE_VALUES // max(1, n_raw))
         return list(ranges(self.n_samples, size))
 
     def scores(self, weights: np.ndarray) -> Any:
-        """Tile by tile for each kernel."""
         found = [self.scores_of(m, folded) for m, folded in enumerate(self.folded(weights))]
         return self.place.xp.stack(found, axis=1)
 
@@ -281,13 +236,11 @@ class ComputedFeatures(DeviceFeatures):
         return total
 
     def features(self, rows: slice) -> Any:
-        """Raw values, whitened in their type."""
         pairs = zip(self.parts, self.whitenings, strict=True)
         found = [self._in(self.dtype, part.raw(rows) @ self._in(part.dtype, white)) for part, white in pairs]
         return self.place.xp.concat(found, axis=1)
 
     def _in(self, dtype: str, values: Any) -> Any:
-        """An array of the place in a type."""
         return self.place.xp.astype(values, getattr(self.place.xp, dtype), copy=False)
 
 
@@ -303,17 +256,9 @@ MOST_PROGRAMS = 2048  # samples are shared out among about so many programs
 class SourcePart(Part):
     """Normalised values of a kernel between samples and landmarks.
 
-    Parameters
-    ----------
-    source : Source
-        Between some samples and the landmarks.
-    features, factor, means
-        Of the samples of a block, see `kernels.parts.sources.Side`.
-    dtype : {"float32", "float64"}
-        Of the values.
-    constant : array of shape (n_samples,), optional
-        A raw value beside the kernel values: 1 for samples that have the view and 0 for others, where features are
-        centred.
+    `source`: between some samples and the landmarks; `features`, `factor`, `means`: of the samples of a block, see
+    `kernels.parts.sources.Side`; `dtype` ({"float32", "float64"}): of the values; `constant` of shape (n_samples,): A
+    raw value beside the kernel values: 1 for samples that have the view and 0 for others, where features are centred.
     """
 
     def __init__(self, source: Source, features: Any, factor: Any, means: Any, dtype: str, constant: Any = None):
@@ -321,7 +266,6 @@ class SourcePart(Part):
         self.constant = constant
 
     def raw(self, rows: slice) -> Any:
-        """k(x, L), and the constant where there is one."""
         means = None if self.means is None else self.means[rows]
         part, xp = copy(self.source), self.source.place.xp
         part.rows = Side(self.features[rows, ...], self.factor[rows], np.empty(0), means)
@@ -339,7 +283,6 @@ def joined_sides(source: Source, sides: list[Side], dtype: str, constant: Any = 
 
 
 def is_served(part: Part) -> TypeGuard[SourcePart]:
-    """Whether the programs serve a part."""
     if not isinstance(part, SourcePart) or part.means is not None or not isinstance(part.source, PointSource):
         return False
     narrow, source = part.source.place.xp.float32, part.source
@@ -351,18 +294,10 @@ def is_served(part: Part) -> TypeGuard[SourcePart]:
 class Group:
     """Kernels that one launch serves.
 
-    Attributes
-    ----------
-    kernels : list of int
-    options : dict
-        What programs are compiled for.
-    samples, landmarks : tensor of shape (n_kernels, n, width)
-    halves, others : tensor of shape (n_kernels, n)
-        Halves of squared norms of samples and landmarks.
-    factor : tensor of shape (n_kernels, n_samples)
-    by_landmark : tensor of shape (n_kernels, n_landmarks), float64
-        What landmarks are multiplied by; 0 for those that fill up to whole tiles.
-    constants : tensor of shape (n_kernels,)
+    `options`: what programs are compiled for; `samples`, `landmarks` of shape (n_kernels, n, width); `halves`, `others`
+    of shape (n_kernels, n): halves of squared norms of samples and landmarks; `factor` of shape (n_kernels, n_samples);
+    `by_landmark` of shape (n_kernels, n_landmarks): what landmarks are multiplied by; 0 for those that fill up to whole
+    tiles; `constants` of shape (n_kernels,).
     """
 
     kernels: list[int]
@@ -438,7 +373,6 @@ class LandmarkFeatures(ComputedFeatures):
         return part.source
 
     def scores(self, weights: np.ndarray) -> Any:
-        """One launch for each group."""
         if weights.shape[1] > 1:
             return super().scores(weights)
         xp, place, folded = self.place.xp, self.place, self.folded(weights)
@@ -498,12 +432,10 @@ class LandmarkFeatures(ComputedFeatures):
 
 
 def _width(n_columns: int) -> int:
-    """Numbers of a packed sample: a power of 2."""
     return max(16, 1 << (n_columns - 1).bit_length())
 
 
 def _halves(features: Any, place: Place) -> Any:
-    """||x||^2 / 2 of each row, summed in float64."""
     xp = place.xp
     wide = xp.astype(features, xp.float64)
     return xp.astype(0.5 * xp.sum(wide * wide, axis=1), xp.float32)
@@ -525,7 +457,6 @@ def has_programs(place: Place) -> bool:
 
 
 def serves_pass(block: DeviceBlock, n_outputs: int) -> bool:
-    """Whether `sweep` serves a block."""
     features = block.features
     if n_outputs != 1 or features.dtype != "float32" or not isinstance(features, HeldFeatures):
         return False
@@ -537,15 +468,8 @@ def held_pass(
 ) -> tuple[Any, Any, Any, Any]:
     """Loss, F'c, the sum of c and, where amplitudes are learned, dP/da of each sample.
 
-    Parameters
-    ----------
-    block : DeviceBlock
-    a : tensor of shape (n_samples, n_kernels)
-        Amplitudes; all rows may be the same memory.
-    weights : ndarray of shape (n_features, 1)
-    intercept : ndarray of shape (1,)
-    learns : bool
-        Whether dP/da is wanted.
+    `a` of shape (n_samples, n_kernels): Amplitudes; all rows may be the same memory; `weights` of shape (n_features,
+    1); `intercept` of shape (1,); `learns`: whether dP/da is wanted.
     """
     from . import _triton  # imports Triton
 
