@@ -452,7 +452,7 @@ def column_names(path: Any, options: Options) -> list[str]:
     >>> from kernelweave.files.read import column_names
     >>> from kernelweave.files.base import Options
     >>> file = Path(tempfile.mkdtemp()) / "rna.csv"
-    >>> _ = file.write_text("sample;TP53;MYC\np1;0.5;1.5\n")
+    >>> _ = file.write_text("sample;TP53;MYC\\np1;0.5;1.5\\n")
     >>> column_names(file, Options())
     ['sample', 'TP53', 'MYC']
     """
