@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave import read_views, read_views_in_blocks
-from kernelweave.files.read import Waiting
+from kernelweave.files.read import RowBuffer
 from kernelweave.files.text import _MISSING
 from kernelweave.views.sparse_rows import SparseRowsDtype
 
@@ -262,7 +262,7 @@ def test_files_with_long_cells_are_read_in_turns(write):
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_rows_wait_only_where_files_differ_in_their_order(write, monkeypatch, is_shuffled):
     n, size, most = 400, 20, 0
-    take = Waiting.take
+    take = RowBuffer.take
 
     def watched(self, samples, n_rows):
         nonlocal most
@@ -271,7 +271,7 @@ def test_rows_wait_only_where_files_differ_in_their_order(write, monkeypatch, is
         assert len(self._parts) < 6
         return rows
 
-    monkeypatch.setattr(Waiting, "take", watched)
+    monkeypatch.setattr(RowBuffer, "take", watched)
     order = np.random.default_rng(0).permutation(n) if is_shuffled else np.arange(n)
     # The second file has samples that the first lacks, which come last and do not wait for their turn.
     write({"a.csv": "id,x\n" + "".join(f"s{k},{k}\n" for k in range(0, n, 2))})

@@ -415,13 +415,9 @@ class Unit:
         X = parts[0].X if len(parts) == 1 else _joined([part.X for part in parts])
         y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
         weight = np.concatenate([part.weight for part in parts])
-        whole, first = Views(X), self.first
-        n_pieces = max(1, -(-len(weight) // UNIT_ROWS))
-        if n_pieces == 1:
-            return [Rows(first, whole, y, weight)]
-        ends = np.linspace(0, len(weight), n_pieces + 1).astype(int)
-        pieces = [slice(a, b) for a, b in pairwise(ends)]
-        return [Rows(first + p.start, whole.rows(p), None if y is None else y[p], weight[p]) for p in pieces]
+        whole = Rows(self.first, Views(X), y, weight)
+        ends = np.linspace(0, len(weight), max(1, -(-len(weight) // UNIT_ROWS)) + 1).astype(int).tolist()
+        return [whole.some(slice(a, b)) for a, b in pairwise(ends)]
 
 
 def _units(lengths: list[int], width: int) -> list[Unit]:

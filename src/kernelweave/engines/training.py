@@ -499,7 +499,7 @@ def certified_descent(
             position = primal.join(w, solution.intercept, theta)
         small = gap_tol * size_of(solution.objective, primal.total)
         stuck = end.status == "converged"
-        if solution.gap <= small or steps >= budget or (stuck and not turn) or watch.told or share < 1e-6:
+        if solution.gap <= small or steps >= budget or (stuck and not turn) or watch.stopped or share < 1e-6:
             return replace(solution, converged=solution.gap <= small), position
         patience, share = np.inf if stuck else patience, 0.1 * share
 
@@ -523,7 +523,7 @@ class _Watch:
 
     def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
         self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress
-        self.share, self.told, self.first, self.done = SHARE, False, 0.0, 0.0
+        self.share, self.stopped, self.first, self.done = SHARE, False, 0.0, 0.0
         self.bend: Any = None  # what has the second derivatives by the biases, as `intercept`
 
     def __call__(self, iteration: int, point: Any) -> bool:
@@ -533,7 +533,7 @@ class _Watch:
         if self.progress is not None:
             self.progress(self._done(gap, allowed))
         if self.callback is not None and self.callback(iteration, point):
-            self.told = True
+            self.stopped = True
             return True
         bend = self.bend.intercept
         promised = 0.0 if bend is None else 0.5 * float((b**2 / bend).sum())

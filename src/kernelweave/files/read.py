@@ -377,15 +377,25 @@ def _as_name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-@dataclass
-class _WaitingPart:
+class _BufferedRows:
     """Rows, labelled by sample, and which of them still wait."""
 
-    rows: Any
-    waits: np.ndarray
+    def __init__(self, rows: Any):
+        self.rows, self.waits = rows, np.ones(len(rows), dtype=bool)
+
+    def places(self, samples: pd.Index) -> np.ndarray:
+        found = self.rows.index.get_indexer(samples)
+        return found[found >= 0]
+
+    def take(self, places: np.ndarray) -> Any:
+        self.waits[places] = False
+        return self.rows.iloc[places]
+
+    def left(self) -> Any:
+        return self.rows[self.waits]
 
 
-class Waiting:
+class RowBuffer:
     """Rows that arrive in the order of a file and leave in that of the blocks.
 
     Where these are the same, at most a block and a chunk of the file wait at a time. Parts that wait longer are merged
@@ -395,49 +405,35 @@ class Waiting:
     `chunks`: rows of the view, labelled by sample, each sample once; `nothing`: the view without rows.
     """
 
-    def __init__(self, chunks: Iterator[pd.DataFrame], nothing: pd.DataFrame):
+    def __init__(self, chunks: Iterator[Any], nothing: Any):
         self._chunks, self._nothing = chunks, nothing
-        self._parts: list[_WaitingPart] = []
+        self._parts: list[_BufferedRows] = []
 
-    def take(self, samples: pd.Index, n_rows: int) -> pd.DataFrame:
+    def take(self, samples: pd.Index, n_rows: int) -> Any:
         """The rows of these samples, of which `n_rows` have the view and others get NaN."""
-        found = sum(_is_in(part, samples).sum() for part in self._parts)
-        while found < n_rows:
-            part = _WaitingPart(chunk := next(self._chunks), np.ones(len(chunk), dtype=bool))
+        found = [(part, part.places(samples)) for part in self._parts]
+        while sum(len(places) for _, places in found) < n_rows:
+            part = _BufferedRows(next(self._chunks))
             self._parts.append(part)
-            found += _is_in(part, samples).sum()
-        taken = [_taken(part, samples) for part in self._parts]
+            found.append((part, part.places(samples)))
+        taken = [part.take(places) for part, places in found if len(places)]
         self._tidy()
-        taken = [rows for rows in taken if len(rows)]
         rows = self._nothing if not taken else taken[0] if len(taken) == 1 else pd.concat(taken)
         return rows if rows.index.equals(samples) else rows.reindex(samples)
 
     def _tidy(self) -> None:
-        parts: list[_WaitingPart] = []
+        parts: list[_BufferedRows] = []
         for part in self._parts:
             if not part.waits.any():
                 continue
             parts.append(part)
             while len(parts) > 1 and parts[-2].waits.sum() <= 2 * parts[-1].waits.sum():
                 last, before = parts.pop(), parts.pop()
-                rows = pd.concat([before.rows[before.waits], last.rows[last.waits]])
-                parts.append(_WaitingPart(rows, np.ones(len(rows), dtype=bool)))
-        for part in parts:
-            if 2 * part.waits.sum() < len(part.waits):
-                part.rows = part.rows[part.waits]
-                part.waits = np.ones(len(part.rows), dtype=bool)
-        self._parts = parts
-
-
-def _is_in(part: _WaitingPart, samples: pd.Index) -> np.ndarray:
-    return part.rows.index.get_indexer(samples) >= 0
-
-
-def _taken(part: _WaitingPart, samples: pd.Index) -> pd.DataFrame:
-    places = part.rows.index.get_indexer(samples)
-    places = places[places >= 0]
-    part.waits[places] = False
-    return part.rows.iloc[places]
+                parts.append(_BufferedRows(pd.concat([before.left(), last.left()])))
+        is_sparse = [2 * part.waits.sum() < len(part.waits) for part in parts]
+        self._parts = [
+            _BufferedRows(part.left()) if sparse else part for part, sparse in zip(parts, is_sparse, strict=True)
+        ]
 
 
 def column_names(path: Any, options: Options) -> list[str]:
@@ -628,12 +624,12 @@ class ViewBlocks:
                 yield from self._blocks(samples)
 
     def _blocks(self, samples: pd.Index) -> Iterator[pd.DataFrame]:
-        waiting = [Waiting(part.chunks(samples, self.block_size), part.nothing) for part in self._parts]
+        buffers = [RowBuffer(part.chunks(samples, self.block_size), part.nothing) for part in self._parts]
         for start in range(0, len(samples), self.block_size):
             block = samples[start : start + self.block_size]
             rows = {
                 part.view.table.name: one.take(block, int(block.isin(part.view.ids).sum()))
-                for part, one in zip(self._parts, waiting, strict=True)
+                for part, one in zip(self._parts, buffers, strict=True)
             }
             yield stack_views(rows)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from joblib import parallel_config
 
-from ...files.read import Cohort
 from ...files.base import as_csv
+from ...files.read import Cohort
 from ...persistence import save
 from ...recipes import CohortModel
 from ...reporting.building import report
