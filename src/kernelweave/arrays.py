@@ -31,8 +31,8 @@ class Place:
     device : device or None
         Of that namespace; None is its default.
     precise : bool
-        Whether products of float32 are to be exact to float32. Else kernels in parts round features to TF32 where that
-        is faster, see `kernels.parts.packing`.
+        Whether products of float32 are to be exact to float32. Else kernels in tiles round features to TF32 where that
+        is faster.
 
     Attributes
     ----------

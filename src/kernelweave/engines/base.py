@@ -11,7 +11,7 @@ that they do not depend on how many threads there are; where workers have blocks
 added first, so that a sum must not depend on the order but for rounding. `InMemory` has its blocks in memory, and works
 on them in threads.
 
-A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `block.Block` (targets, features and
+A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `memory.Block` (targets, features and
 gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
 """
 

@@ -200,19 +200,12 @@ def places_of(client: Any, X: Any, n_chunks: int) -> list[Any]:
     None where there is no worker yet.
     """
     threads = client.nthreads()
-    if not threads:
+    if not threads or distributed().futures_of(X):  # chunks that are futures are read where they are
         return [None] * n_chunks
-    if _is_persisted(X):
-        return [None] * n_chunks  # each is read where it is
     workers = sorted(threads)
     ends = np.cumsum([threads[worker] for worker in workers])
     middles = (np.arange(n_chunks) + 0.5) * ends[-1] / n_chunks
     return [workers[place] for place in np.searchsorted(ends, middles, side="right")]
-
-
-def _is_persisted(X: Any) -> bool:
-
-    return len(distributed().futures_of(X)) > 0
 
 
 def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str, int]) -> list[tuple[str, list[int]]]:

@@ -65,8 +65,9 @@ def chunks_of(X: Any, y: Any, sample_weight: Any) -> Chunks:
     columns = None if is_array(X) else list(X.columns)
     if is_array(X) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    rows = _Lengths(X)
-    names = _target_names(y)
+    rows, names = _Lengths(X), None
+    if getattr(y, "ndim", 1) == 2:
+        names = list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
     return Chunks(
         rows.parts,
         _divided(y, "y", rows),
@@ -149,12 +150,6 @@ def _sliced(values: Any, name: str, rows: _Lengths) -> list[Any]:
     ends = np.cumsum([0, *rows.lengths])
     taken = values.iloc if hasattr(values, "iloc") else values
     return [taken[first:last] for first, last in pairwise(ends)]
-
-
-def _target_names(y: Any) -> list[Any] | None:
-    if getattr(y, "ndim", 1) != 2:
-        return None
-    return list(y.columns) if hasattr(y, "columns") else list(range(y.shape[1]))
 
 
 def _unequal(n: int, name: str, other: int) -> str:

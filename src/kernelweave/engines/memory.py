@@ -323,9 +323,9 @@ class FeatureBlock(ABC):
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
         """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
-        `weights` of shape (n_features, n_outputs): float64; `respond`: ``respond(rows, scores)`` with a slice of
-        samples and their scores, of shape (n_rows, n_kernels, n_outputs), returns G of the same shape, or None where
-        nothing is pulled. Returns float64.
+        ``respond(rows, scores)`` gets a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs), and
+        returns G of the same shape, or None where nothing is pulled. Returns F'G, of the shape of the weights,
+        (n_features, n_outputs).
         """
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
@@ -391,11 +391,22 @@ Sums = tuple[Any, Any, Any, Any]
 class Block:
     """Samples ready for training.
 
-    `first`: position of the first sample in the whole data; `losses`: what values of these samples cost; `y`: targets
-    as combiners take them (encoded labels); `weight` of shape (n_samples,); `present` of shape (n_samples, n_kernels):
-    which sample has which view; None where each has all; `codes`: what a gating model reads of each sample; read by
-    slices of samples only, as it may be computed then; `views`: the samples as given, for combiners that read more of
-    them than features.
+    Attributes
+    ----------
+    first : int
+        Position of the first sample in the whole data.
+    features : FeatureBlock
+    losses : DualTerms
+        What values of these samples cost.
+    y : ndarray or None
+        Targets as combiners take them (encoded labels).
+    weight : ndarray of shape (n_samples,)
+    present : ndarray of bool, shape (n_samples, n_kernels), or None
+        Which sample has which view; None where each has all.
+    codes : ndarray or None
+        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
+    views : Views or None
+        The samples as given, for combiners that read more of them than features.
     """
 
     first: int
@@ -565,7 +576,7 @@ class KernelValues(RawValues):
 class OpenedTiles(Opened):
     """Kernel values of some samples in tiles.
 
-    `rows`, `columns` of shape (n_samples, width): in the forms of `kernels.parts.host.values`; `factor` of shape
+    `rows`, `columns` of shape (n_samples, width): in the forms in which tiles are filled; `factor` of shape
     (n_samples,): what rows are multiplied by; None where that is 1.
     """
 

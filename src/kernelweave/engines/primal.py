@@ -78,7 +78,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..arrays import place_of
+from ..arrays import Place, place_of
 from ..machines import Solution
 from ..machines.terms import DualTerms
 from ..solvers.descent.smooth import Point
@@ -142,10 +142,10 @@ def plain_sweep(
 
     def respond(rows: slice, scores: Any) -> Any:
         parameters, a = block.amplitudes_of(amplitudes, theta, rows)
-        cost, c = block.losses.of(rows).respond(xp.sum(a[:, :, None] * scores, axis=1) + b)
+        cost, c = block.losses.of(rows).respond(over_kernels(place, a, scores) + b)
         slopes = place.zeros(0)
         if amplitudes.n_parameters:
-            slopes = block.theta_slopes(amplitudes, parameters, rows, a, -xp.sum(c[:, None, :] * scores, axis=2))
+            slopes = block.theta_slopes(amplitudes, parameters, rows, a, -over_outputs(place, c, scores))
         sums.append((cost, xp.sum(c, axis=0, dtype=xp.float64), slopes))
         return a[:, :, None] * c[:, None, :]
 
@@ -153,6 +153,16 @@ def plain_sweep(
     empty = place.zeros(len(intercept)), place.zeros(len(intercept)), place.zeros(amplitudes.n_parameters)
     loss, totals, slopes = added(sums) or empty
     return Pass(loss, pulled, totals, slopes)
+
+
+def over_kernels(place: Place, a: Any, scores: Any) -> Any:
+    """sum_m a_im s_imr; NumPy's einsum takes less time than its sum, and the standard has none."""
+    return np.einsum("im,imr->ir", a, scores) if place.is_host else place.xp.sum(a[:, :, None] * scores, axis=1)
+
+
+def over_outputs(place: Place, c: Any, scores: Any) -> Any:
+    """sum_r c_ir s_imr."""
+    return np.einsum("ir,imr->im", c, scores) if place.is_host else place.xp.sum(c[:, None, :] * scores, axis=2)
 
 
 class Vectors:
@@ -213,11 +223,11 @@ class Scored:
 @in_any_place
 def scored(block: Any, amplitudes: Any, weights: np.ndarray, theta: np.ndarray) -> Scored:
     """Scores sum_m a_im s_imr of a block."""
-    xp = block.place.xp
-    found = block.place.zeros((block.n_samples, weights.shape[1]), block.precision)
+    place = block.place
+    found = place.zeros((block.n_samples, weights.shape[1]), block.precision)
 
     def respond(rows: slice, scores: Any) -> None:
-        found[rows, :] = xp.sum(block.amplitudes_of(amplitudes, theta, rows)[1][:, :, None] * scores, axis=1)
+        found[rows, :] = over_kernels(place, block.amplitudes_of(amplitudes, theta, rows)[1], scores)
 
     block.features.sweep(weights, respond)
     return Scored(found, block.losses, block.weight)
@@ -332,7 +342,7 @@ def curvature(
     phi = xp.astype(block.features.features(rows), getattr(xp, precision), copy=False)
     (parameters, a), w = block.amplitudes_of(amplitudes, theta, rows), place.asarray(weights, precision)
     scores = xp.stack([phi[:, span] @ w[span, :] for span in spans], axis=1)
-    c = losses.coefficients(xp.sum(a[:, :, None] * scores, axis=1) + place.asarray(intercept, precision))
+    c = losses.coefficients(over_kernels(place, a, scores) + place.asarray(intercept, precision))
     all_rates = (n / rows.stop) / xp.broadcast_to(losses.quadratic, c.shape)
     rates = xp.where(losses.curves(c), all_rates, xp.zeros_like(all_rates))
     phi, sums = phi * phi, []  # not in place: float64 features are those of the block
@@ -341,7 +351,7 @@ def curvature(
         sums += [xp.astype(xp.concat(by_kernel), xp.float64), xp.sum(rate, axis=0, dtype=xp.float64)]
     if amplitudes.n_parameters:
         for signs in np.random.default_rng(block.first).choice([-1.0, 1.0], size=(PROBES, *c.shape)):
-            slopes = xp.sum((place.asarray(signs, precision) * rates**0.5)[:, None, :] * scores, axis=2)
+            slopes = over_outputs(place, place.asarray(signs, precision) * rates**0.5, scores)
             bends.append(xp.astype(amplitudes.pullback(parameters, block, rows, a, slopes), xp.float64))
     sums.append(xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
     return Curvature(*sums)

@@ -224,7 +224,7 @@ class NoveltyTargets:
     """Machines of samples without targets.
 
     `nu`: the share of samples that is rejected; `squared`: whether the loss is squared, as explicit features need it;
-    the offset is moved afterwards then, by `novelty.at_quantile`.
+    the offset is moved afterwards then, by `primal.at_quantile`.
     """
 
     C: float
