@@ -236,7 +236,7 @@ def test_words_are_no_targets_of_a_regression(files):
 def test_samples_are_held_only_where_gates_read_them(files, monkeypatch):
     folder, _, _ = files
     table = opened(folder, "label", without=["number", "weight"], block_size=200)
-    real, seen = files.size_of, []
+    real, seen = from_files.bytes_of, []
 
     def size_of(part, *seen_before):
         if isinstance(part, Block):
