@@ -121,7 +121,7 @@ def spread(settings: tuple, sizes: list[int], workers: int) -> dict[str, Any]:
     import dask.array as da
     from distributed import Client, LocalCluster, wait
 
-    from kernelweave.engines.cluster import OnDask
+    from kernelweave.engines.dask import OnDask
 
     options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster):

@@ -82,7 +82,7 @@ class Passes:
     """Counts and times evaluations of value and gradient."""
 
     def __init__(self) -> None:
-        from kernelweave.engines.training.primal import Primal
+        from kernelweave.engines.primal import Primal
 
         self.seconds: list[float] = []
         whole = Primal.__call__

@@ -98,7 +98,7 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
 
     from kernelweave.arrays import torch_place
     from kernelweave.combiners import FitControl, Localized, Mean
-    from kernelweave.engines.base import InMemory
+    from kernelweave.engines import InMemory
     from kernelweave.engines.device import blocks_on_device
     from kernelweave.engines.reservoir import fitted_maps
     from kernelweave.engines.targets import ClassTargets
@@ -187,16 +187,16 @@ def measure(target: Path) -> None:
     import torch
 
     from benchmarks.device_rates import device_rates
-    from kernelweave.engines.training import machine
-    from kernelweave.engines.training.primal import Primal
+    from kernelweave.engines import primal, training
+    from kernelweave.engines.primal import Primal
     from kernelweave.stacks.descent import JointDescent
 
     clock = Clock()
     clock.watch(sys.modules[__name__], "drawn", "drawing")
     for owner, name, label in (
         (Primal, "__call__", "pass"), (JointDescent, "descend", "descent"),
-        (machine, "certificate", "certificate"), (machine.ExplicitKernel, "solve", "solving machines"),
-        (machine.Hessian, "__call__", "curvature"),
+        (training, "certificate", "certificate"), (training.ExplicitKernel, "solve", "solving machines"),
+        (primal.Hessian, "__call__", "curvature"),
     ):  # fmt: skip
         clock.watch(owner, name, label)
     reads, (products, exponentials) = reading_rate(), device_rates()

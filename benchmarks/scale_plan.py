@@ -47,7 +47,7 @@ def measure(n_samples: int, device: str, repeats: int) -> dict[str, Any]:
     """The constants of this machine: seconds of a pass for each sample and feature, and passes of a fit."""
     from kernelweave import MKLClassifier
     from kernelweave.combiners import Localized
-    from kernelweave.engines.training.primal import Primal
+    from kernelweave.engines.primal import Primal
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
     from kernelweave.kernels.resources import blas_threads

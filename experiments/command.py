@@ -26,7 +26,7 @@ from experiments.runner import run_experiment
 from kernelweave.cli.messages import GOES_ON, INTERRUPTED, guarded
 from kernelweave.cli.options import Parser, add_command, add_dask, cores, duration, parsed, whole
 from kernelweave.datasets import list_datasets
-from kernelweave.engines.cluster.waiting import connected
+from kernelweave.engines.dask import connected
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from kernelweave.arrays import HOST
+from kernelweave.engines.primal import sweep
 from kernelweave.engines.targets import ClassTargets
-from kernelweave.engines.training.primal import sweep
 from kernelweave.estimators.samples import rows_in_memory
 from kernelweave.estimators.training import Preparation
 from kernelweave.features import NystroemFeatures

@@ -4,7 +4,7 @@ import numpy as np
 
 from kernelweave.combiners import FitControl
 from kernelweave.engines import InMemory
-from kernelweave.engines.block import Block, StoredFeatures
+from kernelweave.engines.memory import Block, StoredFeatures
 from kernelweave.engines.targets import ClassTargets, NoveltyTargets, NumberTargets
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear

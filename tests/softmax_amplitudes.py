@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernelweave.engines.block import Block
+from kernelweave.engines.memory import Block
 
 
 class SoftmaxAmplitudes:

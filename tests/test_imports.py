@@ -81,7 +81,13 @@ def folder_of(path: Path) -> tuple[str, ...]:
 
 
 def packages() -> list[str]:
-    return sorted(path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists())
+    """The folders, and the modules at the top that are no helpers of all."""
+    folders = [path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+    return sorted(folders + [path.stem for path in ROOT.glob("[a-z]*.py")])
+
+
+def files_of(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py")) or [ROOT / f"{package}.py"]
 
 
 def test_every_package_has_a_rule():
@@ -90,7 +96,7 @@ def test_every_package_has_a_rule():
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_package_imports_only_what_its_rule_names(package):
-    for path in (ROOT / package).rglob("*.py"):
+    for path in files_of(package):
         allowed = STANDARD | NUMERICS | FOR_ALL | ALLOWED[package] | {package}
         assert imported_names(path, *folder_of(path)) <= allowed, path
 
@@ -167,7 +173,7 @@ def defined() -> dict[Path, set[str]]:
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_no_package_uses_a_private_name_of_another(package, defined):
-    files = [path for path in defined if folder_of(path)[:1] == (package,)]
+    files = files_of(package)
     own = set().union(*(defined[path] for path in files))
     foreign = set().union(*defined.values()) - own
     found = {str(path.relative_to(ROOT)): foreign_private_names(path, foreign, *folder_of(path)) for path in files}

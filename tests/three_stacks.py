@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from kernelweave.engines import InMemory
-from kernelweave.engines.block import Block, StoredFeatures
+from kernelweave.engines.memory import Block, StoredFeatures
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import KernelStack
 from kernelweave.machines import BinaryLoss, DualTerms, RegressionLoss

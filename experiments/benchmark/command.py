@@ -21,7 +21,7 @@ from experiments.benchmark.results import standings
 from experiments.benchmark.run import BenchmarkOutcome, load_cells, run_benchmark
 from kernelweave.cli.messages import GOES_ON, INTERRUPTED, counting, listed, one_line, say
 from kernelweave.datasets import list_datasets
-from kernelweave.engines.cluster.waiting import connected
+from kernelweave.engines.dask import connected
 
 _LONGEST_REASON = 200
 

@@ -5,7 +5,7 @@ import pandas as pd
 from kernelweave.cli.explanation import write_table
 from kernelweave.cli.fit import described_cohort
 from kernelweave.cli.messages import listed, say
-from kernelweave.files.cohort import read_cohort
+from kernelweave.files.read import read_cohort
 
 
 def test_sentences_are_wrapped_and_paths_are_not(capsys, monkeypatch):

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("distributed")
-
-from dask_cluster import client, time_limit  # noqa: F401
 from experiments.command import main as run_experiments
 from kernelweave.cli import compare as module
 from kernelweave.cli import main
 from small_experiment import SMALL
+
+pytest.importorskip("distributed")
+
 
 pytestmark = pytest.mark.dask
 CALL = ["compare", "rna.csv", "lab.csv", "--target", "labels.csv:ill", "--methods", "alone", "mean", "--quick"]
@@ -76,7 +76,7 @@ def shipped(monkeypatch):
     return sizes
 
 
-def test_compare(client, folder, capsys, shipped):  # noqa: F811
+def test_compare(client, folder, capsys, shipped):
     assert main([*CALL, "--out", "here"]) == 0
     table = capsys.readouterr().out
     assert not shipped
@@ -96,7 +96,7 @@ def timeless(table):
     return found
 
 
-def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
+def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):
     monkeypatch.setattr("experiments.command.find_experiment", lambda name: SMALL)
     call = ["reproduce", "small", "--quick", "--jobs", "1", "--output"]
     assert run_experiments([*call, str(tmp_path / "here")]) == 0
@@ -120,12 +120,12 @@ def _without_seconds(value):
     return [_without_seconds(entry) for entry in value] if isinstance(value, list) else value
 
 
-def test_reproduce_an_unknown_table(client, tmp_path, capsys):  # noqa: F811
+def test_reproduce_an_unknown_table(client, tmp_path, capsys):
     call = ["reproduce", "no such table", "--output", str(tmp_path), "--dask", client.scheduler.address]
     assert run_experiments(call) == 2 and "no such table" in capsys.readouterr().err
 
 
 def test_no_scheduler(folder, capsys, monkeypatch):
-    monkeypatch.setattr("kernelweave.engines.cluster.waiting.CONNECT", "1s")
+    monkeypatch.setattr("kernelweave.engines.dask.CONNECT", "1s")
     assert main([*CALL, "--out", "out", "--dask", "tcp://127.0.0.1:9"]) == 2
     assert "there is no Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from kernelweave.compare.declaration import ROW, declare
 from kernelweave.compare.outcome import gather
 from kernelweave.compare.report import data_rows, folds_table, methods_section, results_data
 from kernelweave.compare.run import measure_row
-from kernelweave.files.cohort import read_cohort
+from kernelweave.files.read import read_cohort
 
 
 @pytest.fixture(scope="module")

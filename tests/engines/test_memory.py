@@ -8,7 +8,7 @@ from weakref import WeakSet
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kernelweave.engines.base import InMemory
+from kernelweave.engines import InMemory
 
 ALIVE: WeakSet = WeakSet()
 

@@ -13,8 +13,8 @@ import pytest
 
 from kernelweave import KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, open_views
 from kernelweave.combiners import Localized, Mean
-from kernelweave.engines import from_files
-from kernelweave.engines.block import Block
+from kernelweave.engines import files as from_files
+from kernelweave.engines.memory import Block
 from kernelweave.estimators import samples
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Spectrum
@@ -236,14 +236,14 @@ def test_words_are_no_targets_of_a_regression(files):
 def test_samples_are_held_only_where_gates_read_them(files, monkeypatch):
     folder, _, _ = files
     table = opened(folder, "label", without=["number", "weight"], block_size=200)
-    real, seen = from_files.size_of, []
+    real, seen = from_files.bytes_of, []
 
     def size_of(part, *seen_before):
         if isinstance(part, Block):
             seen.append(part.views)
         return real(part, *seen_before)
 
-    monkeypatch.setattr(from_files, "size_of", size_of)
+    monkeypatch.setattr(from_files, "bytes_of", size_of)
     options = {"approximation": NystroemFeatures(10), "random_state": 0, "tol": 0.1}
     MKLClassifier([Gaussian("a")], **options).fit(table)
     assert len(seen) > 1 and all(views is None for views in seen)
@@ -263,7 +263,7 @@ MEMORY = """
 import resource, sys
 import numpy as np
 from kernelweave import MKLClassifier, open_views, predict_views
-from kernelweave.engines import from_files
+from kernelweave.engines import files as from_files
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian
 

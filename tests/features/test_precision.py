@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelweave import MKLClassifier
-from kernelweave.engines.host.recomputed import KernelValues, raw_values
+from kernelweave.engines.memory import KernelValues, raw_values
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.features.base import float32_holds, moments_of, raw_dtype
 from kernelweave.features.exact import ExactMap

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.files.cohort import read_cohort
-from kernelweave.files.matrices import read_matrix
+from kernelweave.files.base import Options
+from kernelweave.files.matching import read_matrix
+from kernelweave.files.read import read_cohort
 from kernelweave.files.sources import sources
-from kernelweave.files.table import Options
 
 
 def similarities(ids, columns=None):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from kernelweave import read_views
-from kernelweave.files.spreadsheets import as_csv, unescaped
+from kernelweave.files.base import as_csv, unescaped
 
 FORMULAS = ["=1+1", "@SUM(A1)", "+cmd", "-cmd|' /C calc'!A0", '=HYPERLINK("x")', "\ttab", "\rreturn", "=a,b\nc"]
 HARMLESS = ["p1", "-5", "+3.5", "-1e-3", "'quoted", "a=b", "", "-inf"]

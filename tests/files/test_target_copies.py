@@ -7,9 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave import read_views
-from kernelweave.files.cohort import read_cohort
-from kernelweave.files.table import Table
-from kernelweave.files.target_copies import KeptColumns, without_copies
+from kernelweave.files.base import KeptColumns, Table, without_copies
+from kernelweave.files.read import read_cohort
 
 FILES = {
     "rna.csv": "id,g1\na,1\nb,2\nc,3\n",

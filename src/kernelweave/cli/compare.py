@@ -19,8 +19,8 @@ from ..compare.declaration import ROW, Declared, declare
 from ..compare.outcome import CompareOutcome, MethodResult, gather
 from ..compare.report import CHOICE, chance_label, fitted_models, headline, warnings_text, write_results
 from ..compare.run import MeasuredRow, measure_row
-from ..engines.cluster.waiting import connected
-from ..files.cohort import Cohort
+from ..engines.dask import connected
+from ..files.read import Cohort
 from ..reporting.sections.wording import p_text
 from .fit import described_cohort, read_training_samples
 from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working

@@ -13,7 +13,7 @@ import pandas as pd
 from .._warnings import warn
 from ..estimators.explanations import INTERCEPT, part_names
 from ..estimators.kernel_lists import kernels_by_view
-from ..files.spreadsheets import as_csv
+from ..files.base import as_csv
 from ..recipes import CohortModel
 from ..reporting import report
 from ..reporting.page import Report

@@ -15,10 +15,9 @@ import pandas as pd
 
 from .._warnings import warn
 from ..files import OpenViews, open_views
-from ..files.cohort import Cohort, read_cohort
-from ..files.opened.sources import SUFFIXES
-from ..files.separators import format_suffix
-from ..files.sources import split_entry
+from ..files.read import Cohort, read_cohort
+from ..files.sources import STORED_SUFFIXES, split_entry
+from ..files.text import format_suffix
 from ..kernels.resources import available_memory
 from ..persistence import save
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
@@ -115,7 +114,7 @@ def opened(
     """
     paths = [Path(split_entry(word)[1]).expanduser() for word in words]
     is_wanted = chosen.in_blocks or any(path.is_dir() for path in paths)
-    others = [path for path in paths if not path.is_dir() and format_suffix(path.name) not in SUFFIXES]
+    others = [path for path in paths if not path.is_dir() and format_suffix(path.name) not in STORED_SUFFIXES]
     beside = [option for option in ("kernel", "groups", "diagonal") if getattr(chosen, option, None)]
     if is_wanted and beside:
         raise ValueError(f"--{beside[0]} is for files that are read into memory, not for folders or --in-blocks")

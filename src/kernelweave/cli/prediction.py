@@ -27,11 +27,10 @@ from .._warnings import warn
 from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ..estimators.fitted import presence_of
 from ..files import OpenViews, ViewBlocks, read_views_in_blocks
-from ..files.blocks.columns import column_names
-from ..files.matrices import read_matrix, with_text_labels
+from ..files.base import Options, as_csv
+from ..files.matching import read_matrix, with_text_labels
+from ..files.read import column_names
 from ..files.sources import sources
-from ..files.spreadsheets import as_csv
-from ..files.table import Options
 from ..persistence import load
 from ..recipes import CohortModel
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views

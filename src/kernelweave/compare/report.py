@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from joblib import parallel_config
 
-from ..files.cohort import Cohort
-from ..files.spreadsheets import as_csv
+from ..files.base import as_csv
+from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
 from ..persistence import save
 from ..recipes import CohortModel

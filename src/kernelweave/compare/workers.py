@@ -24,8 +24,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from ..engines.cluster.engine import Given
-from ..engines.cluster.waiting import as_finished
+from ..engines.dask import Given, as_finished
 
 Records = list[dict[str, Any]]  # of a cell: one for each setting
 Measure = Callable[[str], Records]

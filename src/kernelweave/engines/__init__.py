@@ -6,17 +6,16 @@
 is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's method; one pass over the blocks gives P
 and its gradient.
 
-=====================================  ===========================================================================
-the two operations on blocks           `base` (in memory); in `from_files`, `cluster` and `device` blocks are elsewhere
-blocks as given, and a sample of       `base`, `reservoir`
-them on which features are fitted
-blocks ready for training              `block` (features), `targets`
-P, its gradient, two ways down, and    `training`; compiled passes in `host`, the same in torch in `device`
-the duality gap
-what similarities read                 `moments` of features
-=====================================  ===========================================================================
+================================  ============================================================================
+the two operations on blocks      `base`; `memory`, and in `files`, `dask` and `device` blocks are elsewhere
+blocks ready for training         `memory` (features, and a pass over them), `targets`
+a sample of all samples           `reservoir`, on which kernels and features are fitted
+P, its gradient, the certificate  `primal`; two ways down in `training`
+what similarities read            `moments` of features
+================================  ============================================================================
 """
 
-from .base import Engine, InMemory
+from .base import Engine
+from .memory import InMemory
 
 __all__ = ["Engine", "InMemory"]

@@ -11,22 +11,21 @@ that they do not depend on how many threads there are; where workers have blocks
 added first, so that a sum must not depend on the order but for rounding. `InMemory` has its blocks in memory, and works
 on them in threads.
 
-A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `block.Block` (targets, features and
+A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `memory.Block` (targets, features and
 gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from ..kernels.resources import available_memory, in_blas_threads
+from ..kernels.resources import available_memory
 from ..views import Views
 
 
@@ -54,15 +53,8 @@ TARGET_BYTES = 2**23  # of X, that a block in memory takes about
 class Rows:
     """Samples as given.
 
-    Attributes
-    ----------
-    first : int
-        Position of the first of them in the whole data.
-    views : Views
-    y : ndarray or None
-        Targets as the user gave them, checked.
-    weight : ndarray of shape (n_samples,)
-        Positive.
+    `first`: position of the first of them in the whole data; `y`: targets as the user gave them, checked; `weight` of
+    shape (n_samples,): Positive.
     """
 
     first: int
@@ -72,8 +64,18 @@ class Rows:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples."""
         return self.views.n_samples
+
+    def some(self, rows: slice) -> Rows:
+        if rows == slice(0, self.n_samples):
+            return self
+        y = None if self.y is None else self.y[rows]
+        return Rows(self.first + rows.start, self.views.rows(rows), y, self.weight[rows])
+
+    def followed_by(self, other: Rows) -> Rows:
+        y = None if self.y is None else np.concatenate([self.y, other.y])
+        weight = np.concatenate([self.weight, other.weight])
+        return Rows(self.first, self.views.followed_by(other.views), y, weight)
 
 
 class Engine(ABC):
@@ -135,13 +137,7 @@ def added(results: Any) -> Any:
 
 
 def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Give a function of blocks a form for blocks whose arrays are on a device, see `device.engine`.
-
-    Parameters
-    ----------
-    form : callable
-        Takes `device.block.DeviceBlock` in the place of `block.Block`.
-    """
+    """Give a function of blocks a form for blocks whose arrays are on a device (`device.engine.DeviceBlock`)."""
 
     def marked(function: Any) -> Any:
         function.on_device = form
@@ -150,35 +146,6 @@ def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
     return marked
 
 
-class InMemory(Engine):
-    """Blocks in memory.
-
-    Parameters
-    ----------
-    blocks : sequence
-    """
-
-    def __init__(self, blocks: Sequence[Any]):
-        self.blocks = list(blocks)
-
-    def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Threads take block after block; results are added in the order of the blocks, as soon as that is possible."""
-        total: Any = None
-        waiting: dict[int, Any] = {}  # results of blocks after one that is not finished
-        n_added, adding = 0, Lock()
-
-        def work(place: int) -> None:
-            nonlocal total, n_added
-            found = function(self.blocks[place], *arguments)
-            with adding:
-                waiting[place] = found
-                while n_added in waiting:
-                    total = added([total, waiting.pop(n_added)])
-                    n_added += 1
-
-        in_blas_threads(work, range(len(self.blocks)))
-        return total
-
-    def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> InMemory:
-        """All blocks are held."""
-        return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))
+def in_any_place(function: Any) -> Any:
+    """Mark a function of blocks that serves arrays of any place, and so blocks on a device as they are."""
+    return on_device(function)(function)

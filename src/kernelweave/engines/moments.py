@@ -15,20 +15,14 @@ from typing import Any
 import numpy as np
 
 from .base import Engine, ranges, spans_of
-from .block import TILE, Block
+from .memory import TILE, Block
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Totals of weights by kernel, of shape (n_kernels,), and mean features, of shape (n_features,).
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Block`s.
-    offsets : ndarray of int, shape (n_kernels + 1,)
-        Of the features of each kernel.
-    weighted : bool
-        Whether samples count by their weights.
+    `engine`: over `Block`s; `offsets` of shape (n_kernels + 1,): of the features of each kernel; `weighted`: whether
+    samples count by their weights.
     """
     totals, sums = engine.sum(_first, weighted)
     spread = np.repeat(totals, np.diff(offsets))
@@ -40,12 +34,8 @@ def products_of(
 ) -> dict[tuple[int, int], np.ndarray]:
     """S_mh for all m <= h, or for m = h only; other parameters are those of `means_of`.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_features,)
-        What is subtracted; zeros for moments that are not centred.
-    pairs : bool
-        Whether kernels are paired with others.
+    `means` of shape (n_features,): what is subtracted; zeros for moments that are not centred; `pairs`: whether kernels
+    are paired with others.
     """
     kernels = range(len(offsets) - 1)
     wanted = [(m, h) for m in kernels for h in kernels if h == m or (pairs and h > m)]
@@ -56,12 +46,7 @@ def products_of(
 def pulled_by(engine: Engine, n_features: int, columns: Callable[..., Any], *arguments: Any) -> np.ndarray:
     """V for columns z of each block, of shape (n_features, n_columns).
 
-    Parameters
-    ----------
-    engine : Engine
-    n_features : int
-    columns : callable
-        ``columns(block, *arguments)`` of shape (n_samples, n_columns); a function of a module.
+    `columns`: ``columns(block, *arguments)`` of shape (n_samples, n_columns); a function of a module.
     """
     return engine.sum(_pulled, n_features, columns, *arguments)
 

@@ -45,17 +45,8 @@ def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
 class Reservoir:
     """The samples with the smallest keys, of all samples and of those that have each kernel's view.
 
-    Attributes
-    ----------
-    size : int
-        Most samples of each of these reservoirs.
-    keys : ndarray of uint64
-    positions : ndarray of int
-        In the whole data; samples are in this order.
-    views, y, weight
-        As in `Rows`.
-    has : ndarray of bool, shape (n_samples, n_kernels)
-        Which sample has which kernel's view.
+    `size`: most samples of each of these reservoirs; `positions`: in the whole data; samples are in this order;
+    `views`, `y`, `weight`: as in `Rows`; `has` of shape (n_samples, n_kernels): which sample has which kernel's view.
     """
 
     size: int
@@ -85,7 +76,6 @@ class Reservoir:
         )
 
     def some(self, index: np.ndarray) -> Reservoir:
-        """Some of the samples."""
         return replace(
             self,
             keys=self.keys[index],
@@ -114,16 +104,7 @@ class Reservoir:
     def stacks(self, kernels: Any, normalize: str | None) -> tuple[KernelStack, list[tuple[KernelStack, int]]]:
         """The fitted kernels over the common reservoir, and for each kernel the stack that holds its own reservoir.
 
-        Parameters
-        ----------
-        kernels : list of kernels or (name, kernel)
-        normalize : {"unit-diagonal", "unit-trace", "center", None}
-
-        Returns
-        -------
-        stack : KernelStack
-        own : list of (KernelStack, int)
-            A stack for each kernel, and the place of the kernel in it: what `Approximation.fit_map` takes.
+        Returns A stack for each kernel, and the place of the kernel in it: what `Approximation.fit_map` takes.
         """
         pairs = named_kernels(kernels)
         common = self.common()
@@ -155,28 +136,9 @@ def fitted_maps(
 ) -> tuple[Reservoir, KernelStack, list[FeatureMap], np.dtype]:
     """Draw the reservoir, and fit kernels and feature maps on it.
 
-    Parameters
-    ----------
-    engine : Engine
-        Over `Rows`.
-    kernels : list of kernels or (name, kernel), or None
-        None for one linear kernel of each view.
-    normalize : {"unit-diagonal", "unit-trace", "center", None}
-    approximation
-        As the user gives it, see `features.approximations_of`.
-    rng : RandomState
-    dtype : {"float32", "float64"} or None
-        What features will be held in; None for float32 where that holds them.
-
-    Returns
-    -------
-    reservoir : Reservoir
-        The common one.
-    stack : KernelStack
-        The fitted kernels over it.
-    maps : list of FeatureMap
-    dtype : dtype
-        What features are to be held in.
+    `engine`: over `Rows`; `kernels`: None for one linear kernel of each view; `approximation`: as the user gives it,
+    see `features.approximations_of`; `dtype` ({"float32", "float64"}): what features will be held in; None for float32
+    where that holds them. Returns the common one and the fitted kernels over it and what features are to be held in.
     """
     size, seed = reservoir_size(approximation), int(rng.randint(2**31))
     if kernels is None:
@@ -211,12 +173,7 @@ def _held_in(maps: list[FeatureMap], own: list[tuple[KernelStack, int]], dtype: 
 def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:
     """The reservoir of one block.
 
-    Parameters
-    ----------
-    rows : Rows
-    size, seed : int
-    selectors : sequence of sequences, optional
-        What each kernel reads, see `selectors_of`; by default what one kernel for each view would.
+    `selectors`: what each kernel reads, see `selectors_of`; by default what one kernel for each view would.
     """
     if selectors is None:
         selectors = selectors_of(default_kernels(rows.views))
@@ -232,10 +189,7 @@ def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[
 def selectors_of(kernels: Any) -> list[list[Any]]:
     """The views that each kernel reads, as selectors of columns: a sample that lacks one of them lacks the kernel.
 
-    Parameters
-    ----------
-    kernels : list of kernels or (name, kernel)
-        They need not be fitted.
+    `kernels`: they need not be fitted.
     """
     return [_selectors(kernel) for _, kernel in named_kernels(kernels)]
 

@@ -27,13 +27,7 @@ from .base import Rows
 class Counts:
     """What is known of all samples before a fit; counts of blocks add up.
 
-    Attributes
-    ----------
-    n_samples : int
-    weight : float
-        The sum of the sample weights.
-    lightest, heaviest : float
-        The smallest and the largest sample weight.
+    `weight`: the sum of the sample weights; `lightest`, `heaviest`: the smallest and the largest sample weight.
     """
 
     n_samples: int
@@ -57,14 +51,7 @@ class Counts:
 class LabelCounts(Counts):
     """The same with the labels.
 
-    Attributes
-    ----------
-    classes : ndarray
-        Sorted.
-    counts : ndarray of int
-        Samples of each.
-    class_weight : ndarray
-        The sum of the sample weights of each.
+    `classes`: sorted; `counts`: samples of each; `class_weight`: the sum of the sample weights of each.
     """
 
     classes: np.ndarray
@@ -91,10 +78,7 @@ class LabelCounts(Counts):
 class NumberCounts(Counts):
     """The same with the ranges of the targets.
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_targets,)
-        The smallest and the largest number of each target.
+    `low`, `high` of shape (n_targets,): the smallest and the largest number of each target.
     """
 
     low: np.ndarray
@@ -105,7 +89,6 @@ class NumberCounts(Counts):
 
 
 def count_samples(rows: Rows) -> Counts:
-    """Counts of a block without targets."""
     return Counts(*_of_weights(rows))
 
 
@@ -168,18 +151,8 @@ def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class ClassTargets:
     """Machines of labels.
 
-    Attributes
-    ----------
-    loss : BinaryLoss
-    classes : ndarray
-        All labels, sorted.
-    C : float
-    by_class : ndarray of shape (n_classes,)
-        Factors of C.
-    multiclass : {"one-vs-all", "one-vs-one", "joint"}
-        How more than two classes are divided.
-    n_jobs : int or None
-        Threads that solve their machines.
+    `classes`: all labels, sorted; `by_class` of shape (n_classes,): factors of C; `multiclass` ({"one-vs-all",
+    "one-vs-one", "joint"}): how more than two classes are divided; `n_jobs`: threads that solve their machines.
     """
 
     loss: BinaryLoss
@@ -231,12 +204,7 @@ class ClassTargets:
 class NumberTargets:
     """Machines of numbers.
 
-    Attributes
-    ----------
-    loss : RegressionLoss
-    C : float
-    n_jobs : int or None
-        Threads that solve the machines of several targets.
+    `n_jobs`: threads that solve the machines of several targets.
     """
 
     loss: RegressionLoss
@@ -244,7 +212,6 @@ class NumberTargets:
     n_jobs: int | None = None
 
     def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, np.ndarray]:
-        """The machine of some samples, and their targets."""
         bound = self.C * weight
         if y.ndim == 2 and y.shape[1] > 1:
             return self.loss.several_targets(y, bound, n_jobs=self.n_jobs), y
@@ -256,14 +223,8 @@ class NumberTargets:
 class NoveltyTargets:
     """Machines of samples without targets.
 
-    Attributes
-    ----------
-    C : float
-    nu : float
-        The share of samples that is rejected.
-    squared : bool
-        Whether the loss is squared, as explicit features need it; the offset is moved afterwards then, by
-        `novelty.at_quantile`.
+    `nu`: the share of samples that is rejected; `squared`: whether the loss is squared, as explicit features need it;
+    the offset is moved afterwards then, by `primal.at_quantile`.
     """
 
     C: float
@@ -271,6 +232,5 @@ class NoveltyTargets:
     squared: bool = True
 
     def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, None]:
-        """The machine of some samples."""
         bound = self.C * weight
         return (SquaredOneClassMachine(bound, nu=self.nu) if self.squared else OneClassMachine(bound)), None

@@ -27,7 +27,7 @@ from ..combiners.base import as_numbers, fit_combiner
 from ..combiners.per_output import OutputKernels
 from ..engines.base import Rows
 from ..engines.targets import Counts
-from ..engines.training.machine import size_of
+from ..engines.training import size_of
 from ..features import APPROXIMATION
 from ..machines import Loss, Machine, Solution
 from ..stacks import TrainingStack

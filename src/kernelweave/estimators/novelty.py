@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..combiners import CombinedKernel
+from ..engines.primal import at_quantile
 from ..engines.targets import Counts, NoveltyTargets, count_samples
-from ..engines.training.novelty import at_quantile
 from ..machines import Solution
 from ..machines.one_class import default_cost
 from ..validation import Constraints, Number

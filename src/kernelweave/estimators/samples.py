@@ -44,9 +44,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import chosen_place
 from ..engines import Engine, InMemory
 from ..engines.base import TARGET_BYTES, Rows, ranges
-from ..engines.cluster import is_dask, lazily, rows_on_dask
-from ..engines.device.making import MOST_ROWS as ON_DEVICE
-from ..engines.from_files import FromFiles
+from ..engines.dask_collections import is_dask, lazily, rows_on_dask
+from ..engines.device.engine import MOST_ROWS as ON_DEVICE
+from ..engines.files import FromFiles
 from ..kernels.resources import available_memory
 from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight, check_training_data
 from ..views import TableInBlocks, Views

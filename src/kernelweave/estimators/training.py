@@ -47,10 +47,9 @@ from ..arrays import chosen_place
 from ..combiners import Combiner, PerOutput
 from ..engines import Engine, InMemory
 from ..engines.base import Rows
-from ..engines.block import Block
 from ..engines.device import blocks_on_device
-from ..engines.from_files import FromFiles
-from ..engines.host.recomputed import feature_block, feature_bytes
+from ..engines.files import FromFiles
+from ..engines.memory import Block, feature_block, feature_bytes
 from ..engines.reservoir import fitted_maps
 from ..features import FeatureMap, approximations_of
 from ..kernels import Kernel, KernelStack, named_kernels

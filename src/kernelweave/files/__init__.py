@@ -6,9 +6,8 @@ in files that are larger than memory, some samples at a time. `open_views` leave
 where they are: estimators read its table block by block.
 """
 
-from .blocks.reading import ViewBlocks, read_views_in_blocks
-from .opened import OpenViews, open_views
-from .reading import read_views
-from .result import ViewTables
+from .base import ViewTables
+from .open import OpenViews, open_views
+from .read import ViewBlocks, read_views, read_views_in_blocks
 
 __all__ = ["OpenViews", "ViewBlocks", "ViewTables", "open_views", "read_views", "read_views_in_blocks"]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._extras import optional
-from ..engines.from_files import FromFiles
+from ..engines.files import FromFiles
 from ..estimators.progress import progress_bar
 from ..estimators.samples import StoredFrames
 from ..validation import shown

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.training.descent import MEMORY
+from ..engines.primal import MEMORY
 from ..machines import Machine, Solution
 from ..solvers import Descent, Domain, minimize_alternating, minimize_armijo, minimize_lbfgs
 from ..solvers.descent import EVERYWHERE, Point

@@ -33,12 +33,11 @@ import numpy as np
 
 from ..arrays import HOST, Place, place_of
 from ..engines.base import Engine, spans_of
-from ..engines.block import Block, Samples
-from ..engines.device.prediction import values_on_device
+from ..engines.device.engine import values_on_device
+from ..engines.memory import Block, Samples
 from ..engines.moments import means_of, products_of, pulled_by
-from ..engines.training.descent import Hessian
-from ..engines.training.machine import NOTHING, ExplicitKernel, certified_descent, size_of
-from ..engines.training.primal import Primal, sweep
+from ..engines.primal import Hessian, Primal, sweep
+from ..engines.training import NOTHING, ExplicitKernel, certified_descent, size_of
 from ..features import FeatureMap
 from ..kernels import Kernel, KernelStack, Normalizer
 from ..machines import DualTerms, Machine, Solution

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.base import ranges
-from ..engines.block import TILE, Block, FeatureBlock, StoredFeatures
-from ..engines.host.recomputed import RecomputedFeatures
+from ..engines.memory import TILE, Block, FeatureBlock, RecomputedFeatures, StoredFeatures
 from ..engines.reservoir import uniform_keys
 from ..machines import DualTerms, Machine, Solution
 from ..machines.base import TERMS

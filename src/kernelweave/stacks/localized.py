@@ -43,9 +43,8 @@ import scipy.sparse as sp
 
 from ..arrays import HOST, place_of
 from ..engines.base import Engine, on_device, ranges, spans_of
-from ..engines.block import TILE, Block, StoredFeatures
-from ..engines.training.descent import MEMORY
-from ..engines.training.primal import Pass, Vectors
+from ..engines.memory import TILE, Block, StoredFeatures
+from ..engines.primal import MEMORY, Pass, Vectors
 from ..features import FeatureMap
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap, frequencies_of

@@ -12,11 +12,10 @@ from dask.utils import key_split
 
 import dask_problem
 from dask_problem import N, count, samples, sleep, total, values
-from kernelweave.engines import InMemory
-from kernelweave.engines.cluster import OnDask, reading, rows_on_dask
-from kernelweave.engines.cluster import engine as module
-from kernelweave.engines.cluster.engine import step_name
-from kernelweave.engines.cluster.placing import places_of, shares
+from kernelweave.engines import InMemory, dask_collections
+from kernelweave.engines import dask as module
+from kernelweave.engines.dask import OnDask, places_of, shares, step_name
+from kernelweave.engines.dask_collections import rows_on_dask
 from kernelweave.engines.reservoir import reservoir_of
 from kernelweave.estimators.samples import rows_in_memory
 from kernelweave.views import Views
@@ -31,7 +30,7 @@ def engine_of(chunks=30, y=Y):
 
 @pytest.fixture
 def small_units(monkeypatch):
-    monkeypatch.setattr(reading, "UNIT_ROWS", 32)
+    monkeypatch.setattr(dask_collections, "UNIT_ROWS", 32)
 
 
 def test_sums_and_blocks(client, small_units):
@@ -74,7 +73,7 @@ def in_turns(sizes, places, threads):
 
 @pytest.mark.parametrize("dealt", [shares, in_turns])
 def test_the_reservoir_does_not_depend_on_chunks(client, small_units, monkeypatch, dealt):
-    monkeypatch.setattr(reading, "shares", dealt)
+    monkeypatch.setattr(dask_collections, "shares", dealt)
     alone = rows_in_memory(Views(X), Y, np.ones(N)).sum(reservoir_of, 50, 3)
     for chunks in (30, (100, 139, 1)):
         with engine_of(chunks) as engine:
@@ -92,7 +91,9 @@ def test_without_a_client_blocks_are_in_memory(small_units):
 
 def test_many_batches_are_added_on_the_workers(client, small_units, monkeypatch):
     monkeypatch.setattr(module, "FAN_IN", 2)
-    monkeypatch.setattr(reading, "shares", lambda sizes, places, threads: [("", [k]) for k in range(len(sizes))])
+    monkeypatch.setattr(
+        dask_collections, "shares", lambda sizes, places, threads: [("", [k]) for k in range(len(sizes))]
+    )
     with engine_of() as engine:
         assert len(engine.batches) == 8
         np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
@@ -125,7 +126,7 @@ def test_batches_stay_where_they_are(client, small_units):
 def test_steps_have_names():
     from functools import partial
 
-    from kernelweave.engines.training.primal import sweep
+    from kernelweave.engines.primal import sweep
 
     assert step_name(sweep) == "pass"
     assert step_name(partial(partial(reservoir_of, size=3), seed=4)) == "reservoir"

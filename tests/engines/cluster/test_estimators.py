@@ -16,7 +16,7 @@ import dask.dataframe as dd
 from dask_problem import N, frame_model, frame_of, model, samples
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import ConvexMKL, EasyMKL, Localized, Mean
-from kernelweave.engines.cluster import reading
+from kernelweave.engines import dask_collections
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
 
@@ -34,7 +34,7 @@ def agree(found, whole, tol=1e-6, atol=1e-6):
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    monkeypatch.setattr(reading, "UNIT_ROWS", 32)
+    monkeypatch.setattr(dask_collections, "UNIT_ROWS", 32)
 
 
 def chunked(combiner, chunks, **parameters):

@@ -20,8 +20,9 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 from dask_problem import count, fail_if, frame_model, frame_of, leave, model, samples, sleep, values
-from kernelweave.engines.cluster import OnDask, reading, rows_on_dask
-from kernelweave.engines.cluster.waiting import WorkersLostError
+from kernelweave.engines import dask_collections
+from kernelweave.engines.dask import OnDask, WorkersLostError
+from kernelweave.engines.dask_collections import rows_on_dask
 
 pytestmark = pytest.mark.dask
 X, Y = samples()
@@ -29,7 +30,7 @@ X, Y = samples()
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
-    monkeypatch.setattr(reading, "UNIT_ROWS", 32)
+    monkeypatch.setattr(dask_collections, "UNIT_ROWS", 32)
 
 
 def lazy(chunks=30):

@@ -6,11 +6,10 @@ import pytest
 from device_problem import KERNELS, N, Steady, problem, same, sums
 from kernelweave.arrays import Place
 from kernelweave.engines.device import blocks_on_device as made_on_device
-from kernelweave.engines.device.computed import ComputedFeatures
-from kernelweave.engines.device.held import HeldFeatures
+from kernelweave.engines.device.features import ComputedFeatures, HeldFeatures
+from kernelweave.engines.primal import best_intercepts, scored
 from kernelweave.engines.targets import NumberTargets
-from kernelweave.engines.training.machine import ExplicitKernel
-from kernelweave.engines.training.primal import best_intercepts, scored
+from kernelweave.engines.training import ExplicitKernel
 from kernelweave.estimators.training import Preparation
 from kernelweave.features import ExactFeatures
 from kernelweave.features.base import raw_dtype
@@ -148,7 +147,7 @@ def halved(block):
     """Some samples, as a function of the host makes them."""
     from dataclasses import replace
 
-    from kernelweave.engines.block import StoredFeatures
+    from kernelweave.engines.memory import StoredFeatures
 
     index = np.arange(0, block.n_samples, 2)
     matrix = block.features.features(slice(0, block.n_samples))[index]
@@ -200,13 +199,12 @@ def test_kernels_of_the_host_are_named_and_must_be_held():
 
 
 def test_small_blocks_are_joined(monkeypatch):
-    from kernelweave.engines.device import block, making
+    from kernelweave.engines.device import engine as device_engine
 
     rows, preparation = problem(KERNELS["gaussian"])
     assert len(blocks_on_device(rows.blocks, N, preparation, STRICT).blocks) == 1
-    monkeypatch.setattr(making, "MOST_ROWS", 150)
-    for module in (making, block):
-        monkeypatch.setattr(module, "PIECE", 50)
+    monkeypatch.setattr(device_engine, "MOST_ROWS", 150)
+    monkeypatch.setattr(device_engine, "PIECE", 50)
     engine = blocks_on_device(rows.blocks, N, preparation, STRICT)
     assert [block.n_samples for block in engine.blocks] == [128, 128, 44]
     assert [block.first for block in engine.blocks] == [0, 128, 256]

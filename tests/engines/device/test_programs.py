@@ -15,8 +15,8 @@ from kernelweave.arrays import torch_place
 from kernelweave.combiners import Sigmoid, Softmax
 from kernelweave.combiners.gates import GateFunction
 from kernelweave.engines.device import blocks_on_device as made_on_device
-from kernelweave.engines.device import fused, gates, making
-from kernelweave.engines.device.landmarks import LandmarkFeatures
+from kernelweave.engines.device import features
+from kernelweave.engines.device.features import LandmarkFeatures
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
 from places import HAS_TORCH, has_cuda
 
@@ -41,12 +41,11 @@ def place(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.delitem(sys.modules, PROGRAMS, raising=False)
     importlib.import_module(PROGRAMS)
-    for module in (fused, making, gates):
-        monkeypatch.setattr(module, "is_fused", lambda place: place.is_torch)
+    monkeypatch.setattr(features, "has_programs", lambda place: place.is_torch)
     # Fewer steps for the interpreter, which takes as long for a large one: 2 programs of 3 tiles each, the last cut.
-    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (64, 1, 1)))
-    monkeypatch.setattr(fused, "_multiprocessors", lambda place: 1)
-    monkeypatch.setattr(fused, "PROGRAMS", 2)
+    monkeypatch.setattr(features, "TILES", dict.fromkeys(features.TILES, (64, 1, 1)))
+    monkeypatch.setattr(features, "_multiprocessors", lambda place: 1)
+    monkeypatch.setattr(features, "PROGRAMS", 2)
     return torch_place("cpu")
 
 
@@ -60,7 +59,7 @@ def engines(kernels, place, storage, **options):
 @pytest.mark.parametrize(("name", "learns"), [("gaussian", False), ("mixed", False), ("mixed", True), ("one", True)])
 def test_a_pass_over_held_features(name, learns, place):
     device, host, preparation = engines(KERNELS[name], place, "dense")
-    assert fused.serves(device.blocks[0], 1)
+    assert features.serves_pass(device.blocks[0], 1)
     same(sums(device, preparation, learns=learns), sums(host, preparation, learns=learns), 1e-4)
 
 
@@ -72,10 +71,10 @@ def test_any_number_of_features(n_components, place):
 
 def test_several_outputs_and_wide_rows_go_the_plain_way(place, monkeypatch):
     device, host, preparation = engines(KERNELS["gaussian"], place, "dense", n_classes=3)
-    assert not fused.serves(device.blocks[0], 3)
+    assert not features.serves_pass(device.blocks[0], 3)
     same(sums(device, preparation, 3), sums(host, preparation, 3), 1e-4)
-    monkeypatch.setattr(fused, "MOST_NUMBERS", 1)
-    assert not fused.serves(device.blocks[0], 1)
+    monkeypatch.setattr(features, "MOST_NUMBERS", 1)
+    assert not features.serves_pass(device.blocks[0], 1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -119,13 +118,13 @@ def test_linear_gates(gate, place):
     block = device.blocks[0].with_codes(codes.astype(np.float32))
     P, theta = len(preparation.maps), 3.0 * rng.normal(size=len(preparation.maps) * 6)
     amplitudes = GateFunction(gate, np.ones(P, dtype=bool), len(theta))
-    kind = gates.kind_of(block, amplitudes)
+    kind = features.gate_kind(block, amplitudes)
     placed = block.place.asarray(theta, "float32")
-    found = gates.gates(block, kind, placed)
+    found = features.gates_of(block, kind, placed)
     wanted = gate.values(theta, codes, np.ones((N, P), dtype=bool))
     assert np.abs(block.place.numpy(found) - wanted).max() < 1e-5
     slopes = rng.normal(size=(N, P))
-    pulled = gates.pullback(block, kind, placed, found, block.place.asarray(slopes, "float32"))
+    pulled = features.gates_pullback(block, kind, placed, found, block.place.asarray(slopes, "float32"))
     exact = gate.pullback(theta, codes, wanted, slopes)
     assert np.abs(block.place.numpy(pulled) - exact).max() < 1e-4 * max(1.0, np.abs(exact).max())
 
@@ -133,8 +132,8 @@ def test_linear_gates(gate, place):
 def test_other_gates_are_computed_by_themselves(place):
     device, _, _ = engines(KERNELS["gaussian"], place, "dense", missing=False)
     block, everything = device.blocks[0].with_codes(np.ones((N, 3), dtype=np.float32)), np.ones(2, dtype=bool)
-    assert gates.kind_of(block, GateFunction(Softmax(), everything, 8)) is not None
-    assert gates.kind_of(block, GateFunction(Softmax(), everything, 8, tol=0.1)) is None
-    assert gates.kind_of(block, GateFunction(Softmax(), np.array([True, False]), 8)) is None
+    assert features.gate_kind(block, GateFunction(Softmax(), everything, 8)) is not None
+    assert features.gate_kind(block, GateFunction(Softmax(), everything, 8, tol=0.1)) is None
+    assert features.gate_kind(block, GateFunction(Softmax(), np.array([True, False]), 8)) is None
     lacking = engines(KERNELS["gaussian"], place, "dense")[0].blocks[0].with_codes(np.ones((N, 3), dtype=np.float32))
-    assert gates.kind_of(lacking, GateFunction(Softmax(), everything, 8)) is None
+    assert features.gate_kind(lacking, GateFunction(Softmax(), everything, 8)) is None

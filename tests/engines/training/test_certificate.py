@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
 from kernelweave.combiners import WeightedSum
 from kernelweave.engines import InMemory
-from kernelweave.engines.training.machine import certificate
-from kernelweave.engines.training.primal import Primal, Scored, best_intercepts
+from kernelweave.engines.primal import Primal, Scored, best_intercepts
+from kernelweave.engines.training import certificate
 from kernelweave.machines import BinaryLoss, DualTerms, SquaredEpsilonInsensitive, SquaredHinge, SquaredOneClassMachine
 from kernelweave.stacks.explicit import WeightAmplitudes
 

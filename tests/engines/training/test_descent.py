@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelweave.engines.base import InMemory
-from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.training.descent import Hessian
-from kernelweave.engines.training.machine import ExplicitKernel, certified_descent
-from kernelweave.engines.training.primal import Primal
+from kernelweave.engines import InMemory
+from kernelweave.engines.memory import Block, StoredFeatures
+from kernelweave.engines.primal import Hessian, Primal
+from kernelweave.engines.training import ExplicitKernel, certified_descent
 from kernelweave.machines import DualTerms, SquaredHinge
 from kernelweave.solvers.descent import Point
 from kernelweave.stacks.explicit import WeightAmplitudes

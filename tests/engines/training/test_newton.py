@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from explicit_problem import CASES, NOVELTY, Twin
-from kernelweave.engines import InMemory
-from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.training import machine
-from kernelweave.engines.training.machine import Newton, Scatter, certificate, certified_descent, scatter, solved
-from kernelweave.engines.training.primal import Primal
+from kernelweave.engines import InMemory, training
+from kernelweave.engines.memory import Block, StoredFeatures
+from kernelweave.engines.primal import Primal
+from kernelweave.engines.training import Newton, Scatter, certificate, certified_descent, scatter, solved
 from kernelweave.machines import DualTerms
 from kernelweave.stacks.explicit import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
@@ -100,7 +99,7 @@ def test_a_certificate_is_made_once_where_no_step_follows(monkeypatch):
         found.append(steps)
         return certificate(primal, position, steps, gap_tol)
 
-    monkeypatch.setattr(machine, "certificate", counted)
+    monkeypatch.setattr(training, "certificate", counted)
     primal = problem(150, 12, "one", C=1e3, shift=3e3)
     assert not certified_descent(primal, np.zeros(13), 1e-18)[0].converged
     assert len(found) == len(set(found)) > 0

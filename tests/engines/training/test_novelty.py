@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from explicit_problem import Twin, X, some_missing
 from kernelweave.combiners import ConvexMKL, FitControl, LpMKL, Mean
 from kernelweave.engines import InMemory
-from kernelweave.engines.training.novelty import at_quantile, quantile
-from kernelweave.engines.training.primal import Scored
+from kernelweave.engines.primal import Scored, at_quantile, quantile
 
 
 def blocks(scores, weight, cuts=(3, 4, 17)):
