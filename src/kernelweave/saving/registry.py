@@ -37,7 +37,7 @@ EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Loss, Ma
 # Where classes are, by their names in files.
 _MODULES = {
     "views": "Views",
-    "views.kept": "KeptColumns",
+    "views.frames": "KeptColumns",
     "kernels": "ChiSquared Clinical Constant Distance Function Gaussian KernelProduct KernelStack KernelSum "
     "Laplacian Linear Normalizer Pairwise Polynomial Precomputed Repair Spectrum",
     "kernels.distances": "DistanceMatrix",
@@ -59,7 +59,7 @@ _MODULES = {
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
-    "combiners.projected.layout": "Layout",
+    "combiners.projected": "Layout",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
