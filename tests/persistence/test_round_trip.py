@@ -18,7 +18,7 @@ from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
 from kernelweave.persistence.preparation import Operation
 from kernelweave.persistence.registry import CLASSES
-from kernelweave.recipes.rivals.design import Design
+from kernelweave.recipes.design import Design
 from saved_builders import FRAME, GRAM, NEW, TWO, A, N
 from saved_models import MODELS, callables_of
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.calibration import _SigmoidCalibration
 
-from kernelweave.recipes.calibration import Calibration
+from kernelweave.recipes.search import Calibration
 
 
 def test_two_classes_as_scikit_learn_fits_platts_sigmoid():

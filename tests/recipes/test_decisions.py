@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from kernelweave.recipes.decisions import about_columns
+from kernelweave.recipes.kinds import about_columns
 
 
 def kinds(*rows):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelweave.recipes.folds import balanced_folds, inner_splits
+from kernelweave.recipes.search import balanced_folds, inner_splits
 
 
 @settings(deadline=None)

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from kernelweave import stack_views
 from kernelweave.recipes import CohortModel, method_names, unavailable
 from kernelweave.recipes import methods as methods_module
-from kernelweave.recipes.methods import is_simple
-from kernelweave.recipes.settings import EFFORTS, combiner_options, grid_of
+from kernelweave.recipes.methods import EFFORTS, combiner_options, grid_of, is_simple
 from mixed_cohort import cohort
 
 

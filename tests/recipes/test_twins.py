@@ -6,7 +6,7 @@ import pytest
 
 from kernelweave import stack_views
 from kernelweave.recipes.kinds import column_kinds
-from kernelweave.recipes.twins import Twins, find_twins, merged_groups
+from kernelweave.recipes.leaks import Twins, find_twins, merged_groups
 
 
 def found(X, matrices=None):

@@ -18,8 +18,8 @@ from ..features import Approximation
 from ..features.transformer import TransformerMap
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
-from ..recipes.rivals import ColumnModel
-from ..recipes.rivals.design import Design
+from ..recipes.baselines import ColumnModel
+from ..recipes.design import Design
 from ..validation import check
 from ..views import Views
 from .archive import read_archive, write_archive

@@ -41,14 +41,12 @@ from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
 from ..kernels.stacking.stack import CACHE_BYTES, Made
-from ..recipes import rivals
-from ..recipes.calibration import Calibration
+from ..recipes import baselines
+from ..recipes.design import Design
+from ..recipes.drift import CohortSummary, PairStructure
 from ..recipes.layout import TableLayout, ViewColumns
-from ..recipes.likeness.ranks import PairStructure
-from ..recipes.likeness.summary import CohortSummary
-from ..recipes.rivals.design import Design
-from ..recipes.rivals.linear import LinearScores
-from ..recipes.rivals.trees import TreeSum
+from ..recipes.search import Calibration
+from ..recipes.trees import LinearScores, TreeSum
 from ..stacks.features import NoFeatures
 from ..stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..views import Views
@@ -83,8 +81,8 @@ ESTIMATORS: tuple[type, ...] = (
     reduction.LocalFisher,
     reduction.MKLDR,
     reduction.SubspaceKernel,
-    rivals.ColumnModel,
-    rivals.StackedViews,
+    baselines.ColumnModel,
+    baselines.StackedViews,
 )
 
 # What may be inside.

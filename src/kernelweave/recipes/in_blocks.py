@@ -18,7 +18,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from ..estimators.samples import check_fits, targets_given
 from ..views import TableInBlocks
-from .calibration import Calibration
+from .search import Calibration
 
 SHARE, MOST = 5, 5000  # of the samples, one in so many is drawn, and at most so many
 FITTED = "fitted"  # the weights of samples: 0 for those that the fit leaves out

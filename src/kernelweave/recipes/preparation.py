@@ -21,17 +21,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from ..kernels import Gaussian, Kernel, Linear
-from .components import FewComponents
 from .kinds import CATEGORY, NUMBER, TEXT
 from .layout import TableLayout, ViewColumns
-from .settings import MOST_WORDS, RARE_CATEGORY
+
+RARE_CATEGORY = 2  # training samples; categories of fewer are pooled
+MOST_WORDS = 20_000  # of a column of documents
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
@@ -164,3 +168,67 @@ def _words() -> Any:
 def _sparse_transformer(matrix: Any) -> Any:
     counts = (matrix.data >= 0).all() and (matrix.data == np.round(matrix.data)).all()
     return TfidfTransformer() if counts else MaxAbsScaler()
+
+
+class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """At most so many principal components; of sparse values, singular directions without centring.
+
+    scikit-learn's `PCA` refuses more components than there are samples, so that a number that suits all samples fails
+    in the folds of a cross-validation. This one takes as many as there are.
+
+    Parameters
+    ----------
+    n_components : int
+
+    Attributes
+    ----------
+    reduction_ : PCA or TruncatedSVD
+        Fitted.
+
+    Examples
+    --------
+    >>> from kernelweave.recipes.preparation import FewComponents
+    >>> FewComponents(5).fit_transform([[0.0, 1.0, 5.0, 2.0], [1.0, 0.0, 2.0, 2.0], [3.0, 1.0, 1.0, 0.0]]).shape
+    (3, 2)
+    """
+
+    def __init__(self, n_components: int = 50):
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> FewComponents:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        """
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Find the components; returns their values.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        """
+        n_samples, width = X.shape if hasattr(X, "shape") else (len(X), len(X[0]))
+        number = max(1, min(self.n_components, n_samples - 1, width - 1))
+        self.reduction_ = (TruncatedSVD if sp.issparse(X) else PCA)(number, random_state=0)
+        return self.reduction_.fit_transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """Values of the components.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        """
+        return self.reduction_.transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns, for `get_feature_names_out`."""
+        return len(self.reduction_.components_)

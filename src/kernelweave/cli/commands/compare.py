@@ -24,7 +24,7 @@ from ...experiments.engine.cluster import connected
 from ...experiments.engine.comparison import Comparison
 from ...experiments.engine.comparison_run import MeasuredRow, measure_row
 from ...files.cohort import Cohort
-from ...reporting.sections.wording import p_text
+from ...reporting.words import p_text
 from ..failing import one_line
 from ..telling import described_cohort, say, working
 from .training_samples import read_training_samples

@@ -19,7 +19,7 @@ from ..._extras import optional
 from ..._warnings import warn
 from ...files.spreadsheets import as_csv
 from ...persistence.replacing import naming, replace_file
-from ...recipes.likeness.summary import NewCohort
+from ...recipes.drift import NewCohort
 from ..failing import one_line
 from ..new.predicting import has_classes, predictions
 from ..new.reading import NAMED, NewSamples, load_model, without_prediction

@@ -11,7 +11,7 @@ from ...files.cohort import Cohort
 from ...model_selection.paired_losses import TEST_NAME
 from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
-from ...reporting.sections.wording import listed, reach
+from ...reporting.words import listed, reach
 from ..engine.comparison_run import MeasuredRow
 from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...reporting.sections.wording import p_text
+from ...reporting.words import p_text
 from .outcome import CompareOutcome, MethodResult, simplicity
 
 

@@ -13,7 +13,7 @@ from ...files.cohort import Cohort
 from ...files.spreadsheets import as_csv
 from ...persistence import save
 from ...recipes import CohortModel
-from ...reporting.building import report
+from ...reporting import report
 from ...reporting.page import Report
 from ..engine.cells import write_atomically
 from ..engine.comparison_run import MeasuredRow

@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ...recipes.components import FewComponents
+from ...recipes.preparation import FewComponents
 from .analysis import LONGEST_NGRAM, check_pattern
 from .base import Operation
 from .categories import UNKNOWN, OneHotOperation, OrdinalOperation, codes_of

@@ -9,7 +9,7 @@ module          contents
 `kernels`       views and kernels
 `features`      explicit features of kernels, and models on them
 `recipes`       `CohortModel`
-`rivals`        the models of `recipes.rivals`
+`rivals`        the models of `recipes.baselines`
 `models`        estimators, combiners, machines and gates; `check_model`
 ==============  ====================================================================================
 """

@@ -9,12 +9,11 @@ import numpy as np
 
 from ...estimators import MKLClassifier, MKLRegressor
 from ...recipes import CohortModel
-from ...recipes.calibration import Calibration
+from ...recipes.baselines import ColumnModel, StackedViews
+from ...recipes.drift import GRID, CohortSummary, PairStructure
 from ...recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
 from ...recipes.layout import TableLayout, ViewColumns
-from ...recipes.likeness.ranks import GRID, PairStructure
-from ...recipes.likeness.summary import CohortSummary
-from ...recipes.rivals import ColumnModel, StackedViews
+from ...recipes.search import Calibration
 from . import rules
 from .language import (
     Schema,

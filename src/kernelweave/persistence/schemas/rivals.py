@@ -1,4 +1,4 @@
-"""What prediction reads of the models in `recipes.rivals`, in the words of `language`.
+"""What prediction reads of the models in `recipes.baselines`, in the words of `language`.
 
 Children of a node stand behind it, so that no forged tree has a way without an end.
 """
@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...estimators import MKLClassifier, MKLRegressor
-from ...recipes.rivals import ColumnModel, StackedViews
-from ...recipes.rivals.column_model import ESTIMATORS
-from ...recipes.rivals.design import Design
-from ...recipes.rivals.linear import LinearScores
-from ...recipes.rivals.trees import TreeSum
+from ...recipes.baselines import ESTIMATORS, ColumnModel, StackedViews
+from ...recipes.design import Design
+from ...recipes.trees import LinearScores, TreeSum
 from ...views.handed import TableKind
 from ..bounds import check_whole
 from . import rules
