@@ -74,7 +74,6 @@ class Decisions(BaseEstimator):
         return list(self.classes_) if several else [0]
 
     def _task(self) -> str:
-        """The task that the parameters state."""
         raise NotImplementedError
 
     def _n_terms(self) -> int:
@@ -89,10 +88,6 @@ class Decisions(BaseEstimator):
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``) or a regression.
 
         For more classes they have the shape (n_samples, n_classes). Those of a regression are its predictions.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
         """
         check_is_fitted(self)
         values = self._decided(X)
@@ -106,10 +101,6 @@ class Decisions(BaseEstimator):
         """Class labels, those with the largest decision value, or predicted numbers.
 
         Of classes whose values differ by no more than rounding, it is the most frequent one.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
         """
         values = self.decision_function(X)
         if self.task_ == "regression":
@@ -117,13 +108,7 @@ class Decisions(BaseEstimator):
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def score(self, X: Any, y: Any) -> float:
-        """Accuracy, or the share of variance that a regression explains (R2).
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        """
+        """Accuracy, or the share of variance that a regression explains (R2)."""
         measure = accuracy_score if self.task_ == "classification" else r2_score
         return float(measure(y, self.predict(X)))
 
@@ -418,8 +403,6 @@ class ColumnModel(Decisions):
 def default_preparation(estimator: str) -> Any:
     """The transformer of columns of numbers for a model of this name.
 
-    Examples
-    --------
     >>> from kernelweave.recipes.baselines import default_preparation
     >>> default_preparation("forest")
     SimpleImputer(keep_empty_features=True, strategy='median')
@@ -431,7 +414,6 @@ def default_preparation(estimator: str) -> Any:
 
 
 def linear_model(given: Any) -> Any:
-    """Logistic or ridge regression, unfitted."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     if given.task == "regression":
@@ -440,7 +422,6 @@ def linear_model(given: Any) -> Any:
 
 
 def forest(given: Any) -> Any:
-    """A random forest, unfitted."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     options = {"n_estimators": given.n_trees, "n_jobs": given.n_jobs, "random_state": given.random_state}
@@ -450,7 +431,6 @@ def forest(given: Any) -> Any:
 
 
 def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
-    """Gradient boosting, unfitted."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     # A tenth of the samples is held out only where they are many; scikit-learn cannot split a class of one sample.
@@ -697,7 +677,6 @@ class StackedViews(Decisions):
         return parts
 
     def _used(self) -> np.ndarray:
-        """Positions of the columns of all views."""
         names = self.feature_names_in_
         return np.flatnonzero([any(_is_of(name, view) for view in self.views_) for name in names])
 
@@ -783,7 +762,6 @@ class StackedViews(Decisions):
 
 
 def _columns(X: pd.DataFrame, view: str) -> pd.DataFrame:
-    """The columns of a view."""
     chosen = [place for place, name in enumerate(X.columns) if _is_of(name, view)]
     if not chosen:
         raise ValueError(f"the view {view!r} of StackedViews matches no column of X")

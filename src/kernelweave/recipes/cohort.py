@@ -457,7 +457,6 @@ class CohortModel(BaseEstimator):
         return table, present
 
     def _decidable(self, present: np.ndarray) -> np.ndarray:
-        """Which samples have a view that the method needs."""
         return np.asarray(present[:, [self._layout.names.index(name) for name in self._needs]].any(axis=1))
 
     def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -474,7 +473,6 @@ class CohortModel(BaseEstimator):
     def _fit_model(
         self, given: Any, table: pd.DataFrame, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
     ) -> None:
-        """Search, fit to all samples, calibrate."""
         options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
         matrices = {}
         for view in self._layout.views:
@@ -632,7 +630,6 @@ class CohortModel(BaseEstimator):
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
-        """The similarity matrices that prediction looks new samples up in, see `lookups_of`."""
         return lookups_of(self.model_)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -654,7 +651,6 @@ class CohortModel(BaseEstimator):
 
 
 def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
-    """The group of each sample as a number."""
     groups = np.ravel(as_pandas(groups))
     if len(groups) != n_samples:
         raise ValueError(f"groups has {len(groups)} entries, but X has {n_samples} samples")
@@ -669,15 +665,7 @@ def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
 
 
 def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
-    """What `CohortModel.extend_kernels` returns.
-
-    Parameters
-    ----------
-    model : CohortModel
-        Fitted.
-    blocks, diagonal
-        As in `CohortModel.extend_kernels`.
-    """
+    """What `CohortModel.extend_kernels` returns."""
     if not isinstance(blocks, Mapping) or not blocks:
         raise ValueError(f"extend_kernels needs a dict from names of matrices to blocks, not {shown(blocks)}")
     inner = model.model_
@@ -705,7 +693,6 @@ def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
 
 
 def _matrices(model: Any) -> dict[str, Any]:
-    """The precomputed kernels of a kernel machine, by name."""
     pairs = zip(getattr(model, "kernel_names_", []), getattr(model, "kernels_", []), strict=True)
     return {name: kernel for name, kernel in pairs if kernel.reads_ids}
 

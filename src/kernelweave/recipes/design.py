@@ -37,22 +37,6 @@ class Design:
 
     Made by `Design.fit`.
 
-    Parameters
-    ----------
-    transformer : transformer
-        Fitted.
-    kind : TableKind
-    n_in : int
-        Number of columns of X.
-    read : ndarray of int
-        Positions of the columns of X that the transformer reads.
-    documents : ndarray of int
-        Positions of those that it takes as documents.
-    width : int
-        How many features it returns.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from sklearn.compose import ColumnTransformer
     >>> from sklearn.feature_extraction.text import CountVectorizer
@@ -91,18 +75,7 @@ class Design:
 
     @classmethod
     def fit(cls, transformer: Any, views: Views, y: Any = None, *, components: int | None = None) -> Design:
-        """Fit a copy of a transformer to all samples.
-
-        Parameters
-        ----------
-        transformer : transformer
-            It is not changed.
-        views : Views
-        y : array of shape (n_samples,), optional
-            Handed over to its `fit`.
-        components : int, optional
-            Make it one for gradient boosting, see `lean_preparation`.
-        """
+        """Fit a copy of a transformer to all samples."""
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
         design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
@@ -127,14 +100,7 @@ class Design:
         return design
 
     def table(self, views: Views, without: np.ndarray | None = None) -> Any:
-        """The features of samples: an array or CSR matrix of shape (n_samples, width).
-
-        Parameters
-        ----------
-        views : Views
-        without : ndarray of int, optional
-            Positions of columns of X that are taken as missing for all samples.
-        """
+        """The features of samples: an array or CSR matrix of shape (n_samples, width)."""
         handed = self._handed(views)
         if without is not None:
             handed = _without(handed, without)
@@ -159,13 +125,7 @@ class Design:
         return values
 
     def views(self, names: np.ndarray | None) -> dict[str, np.ndarray]:
-        """The views that the transformer reads, in order, each with the positions of its columns in X.
-
-        Parameters
-        ----------
-        names : ndarray of str or None
-            Those of all columns of X; without names all columns are one view, ``"rest"``.
-        """
+        """The views that the transformer reads, in order, each with the positions of its columns in X."""
         if names is None:
             return {REST: self.read}
         groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
@@ -173,13 +133,7 @@ class Design:
         return {view: positions for view, positions in found.items() if len(positions)}
 
     def features(self, names: np.ndarray | None) -> pd.MultiIndex:
-        """The view and the name of each feature: the column, a category behind it, or a word behind it.
-
-        Parameters
-        ----------
-        names : ndarray of str or None
-            Those of all columns of X.
-        """
+        """The view and the name of each feature: the column, a category behind it, or a word behind it."""
         views = [] if names is None else sorted((view for view in prefixes(names) if view), key=len, reverse=True)
         columns = [f"x{place}" for place in range(self.n_in)] if names is None else [str(name) for name in names]
         documents = {f"text{number}__": columns[place] for number, place in enumerate(self.documents.tolist())}
@@ -200,7 +154,6 @@ class Design:
         return table
 
     def _filled(self, table: Any) -> Any:
-        """A copy of the table, with the empty text in the place of missing documents."""
         table = table.copy()
         for place in self.documents.tolist():
             if isinstance(table, pd.DataFrame):
@@ -253,7 +206,6 @@ def _positions(table: Any, columns: Any) -> np.ndarray:
 
 
 def _without(table: Any, places: np.ndarray) -> Any:
-    """A table in which these columns are missing."""
     if sp.issparse(table):
         kept = np.ones(table.shape[1])
         kept[places] = 0.0
@@ -282,17 +234,6 @@ _PLAIN = (SimpleImputer, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScale
 def lean_preparation(preparation: Any, table: Any, *, components: int) -> Any:
     """The preparation for gradient boosting.
 
-    Parameters
-    ----------
-    preparation : transformer
-        It is not changed.
-    table : DataFrame, array or sparse matrix
-        What it is to be fitted to, without missing documents.
-    components : int
-        Documents and sparse tables of more features are reduced to so many.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.impute import SimpleImputer
     >>> from sklearn.pipeline import make_pipeline

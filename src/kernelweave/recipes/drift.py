@@ -79,8 +79,6 @@ class CohortSummary:
     pairs : list of PairStructure
         For each view that has several columns which go together.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
@@ -115,16 +113,7 @@ class CohortSummary:
 
     @classmethod
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
-        """The summary of training samples.
-
-        Parameters
-        ----------
-        X : DataFrame, array or sparse matrix
-        kinds : DataFrame
-            As `column_kinds` returns, row for row the columns of X.
-        matrices : mapping from name to DataFrame, optional
-            Similarity matrices, whose ids X has in columns of kind "similarity".
-        """
+        """The summary of training samples."""
         X = as_frame(X)
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         given = zip(X.columns, map(str, kinds["view"]), kinds["kind"], strict=True)
@@ -168,12 +157,6 @@ class CohortSummary:
 class NewCohort:
     """New samples, block by block, in comparison with those of a summary.
 
-    Parameters
-    ----------
-    summary : CohortSummary
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
     >>> from kernelweave.recipes.drift import CohortSummary, NewCohort
@@ -197,14 +180,7 @@ class NewCohort:
         self._pairs = np.zeros((2, len(summary.pairs)))
 
     def add(self, X: Any, similarities: Mapping[str, pd.DataFrame] | None = None) -> None:
-        """Count further new samples.
-
-        Parameters
-        ----------
-        X : DataFrame, array or sparse matrix
-        similarities : mapping from name to DataFrame, optional
-            Similarities of the new samples (rows) with training samples (columns).
-        """
+        """Count further new samples."""
         summary = self.summary
         X = as_frame(X)
         X = X.set_axis([str(name) for name in X.columns], axis=1)
@@ -273,7 +249,6 @@ class NewCohort:
     def _differing_columns(
         self, compared: np.ndarray, effects: np.ndarray, scores: np.ndarray, far: np.ndarray
     ) -> np.ndarray:
-        """Which columns differ by themselves."""
         n_tests = max(1, int(compared.sum()))
         bound = chi2.isf(_RISK["columns"] / (2 * n_tests), 1)
         differs = ((scores > bound) & (np.abs(effects) >= _LEAST["column"])).any(axis=0)
@@ -305,7 +280,6 @@ class NewCohort:
         return False
 
     def _described(self, view: str, own: np.ndarray, columns: np.ndarray, distance: np.ndarray, is_view: bool) -> str:
-        """A sentence about the columns of a view that differ."""
         measures = self.summary.measures
         if len(own) == 1 and measures[own[0]] == view:
             return (
@@ -390,7 +364,6 @@ def _amount(number: float) -> str:
 
 
 def presence(X: pd.DataFrame, columns: list[str], views: np.ndarray, n_views: int) -> np.ndarray:
-    """Which sample has which view: a value in any of its columns."""
     present = np.zeros((len(X), n_views), dtype=bool)
     for place in range(n_views):
         own = [name for name, view in zip(columns, views, strict=True) if view == place and name in X]
@@ -425,7 +398,6 @@ def _column_numbers(column: pd.Series) -> np.ndarray:
 
 
 def usual_similarity(matrix: Any, ids: pd.Series) -> np.ndarray:
-    """The mean similarity of each sample to the others."""
     frame = matrix if isinstance(matrix, pd.DataFrame) else pd.DataFrame(matrix)
     frame = frame.set_axis(frame.index.map(str), axis=0).set_axis(frame.columns.map(str), axis=1)
     labels = [number_as_text(one) for one in ids]
@@ -530,13 +502,7 @@ class PairStructure:
 
     @classmethod
     def of(cls, u: np.ndarray, places: np.ndarray) -> PairStructure | None:
-        """The pairs of some columns of a table of ranks; None where there are none.
-
-        Parameters
-        ----------
-        u : ndarray of shape (n_samples, n_measures)
-        places : ndarray of int
-        """
+        """The pairs of some columns of a table of ranks; None where there are none."""
         u = u[(u[:, places] != 0.5).any(axis=1)]  # samples that have the view
         if len(places) < 4 or len(u) < _FEWEST_SAMPLES:
             return None

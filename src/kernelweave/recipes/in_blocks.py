@@ -32,16 +32,7 @@ def in_memory(model: Any, table: TableInBlocks, y: Any) -> tuple[pd.DataFrame, A
 
 
 def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
-    """Fit a `CohortModel` with an approximation to samples in files.
-
-    Parameters
-    ----------
-    model : CohortModel
-    table : TableInBlocks
-    y : array or None
-        Only where the table has no target.
-    groups : array or None
-    """
+    """Fit a `CohortModel` with an approximation to samples in files."""
     if model.method in ("stacking", "linear", "forest", "boosting"):
         raise ValueError(
             f"the method {model.method!r} is fitted to samples in memory; methods that read files block by block are "
@@ -101,18 +92,7 @@ def _count_classes(model: Any, table: TableInBlocks, y: np.ndarray | None) -> No
 
 
 class PreparedTable(TableInBlocks):
-    """The samples of a table as the model inside a `CohortModel` takes them.
-
-    Parameters
-    ----------
-    table : TableInBlocks
-    y : ndarray or None
-        Targets where the table has none.
-    model : CohortModel
-        Fitted to the samples that were drawn.
-    drawn : ndarray of int
-        Their positions, ascending; the fit leaves them out.
-    """
+    """The samples of a table as the model inside a `CohortModel` takes them."""
 
     has_ids = False
     target_names = None
@@ -125,21 +105,17 @@ class PreparedTable(TableInBlocks):
 
     @property
     def nbytes(self) -> int:
-        """The memory that X would take, about."""
         return self._table.nbytes
 
     @property
     def files(self) -> list[Any]:
-        """All files that are read."""
         return self._table.files
 
     @property
     def target(self) -> str | None:
-        """What the targets are called."""
         return self._table.target or "y"
 
     def rows(self, first: int, last: int, *, with_ids: bool = True) -> pd.DataFrame:
-        """The prepared samples from position `first` to before `last`."""
         return self._prepared(first, last)[0]
 
     def _prepared(self, first: int, last: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -174,8 +150,6 @@ class PreparedTable(TableInBlocks):
 
 
 class _FittedOnes:
-    """Weights of samples of a prepared table."""
-
     def __init__(self, table: PreparedTable):
         self._of, self.shown = table, "the table"
 

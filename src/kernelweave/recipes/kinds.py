@@ -99,15 +99,7 @@ def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
 
 
 def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
-    """The kinds that were found, with those that the user gives in their place.
-
-    Parameters
-    ----------
-    kinds : DataFrame
-        As `column_kinds` returns.
-    given : Series, mapping or DataFrame with a column ``kind``
-        From column to kind; columns that it does not name stay as they were found.
-    """
+    """The kinds that were found, with those that the user gives in their place."""
     if isinstance(given, pd.DataFrame) and "kind" in given:
         given = given["kind"]
     if not isinstance(given, pd.Series | Mapping):
@@ -137,14 +129,7 @@ def as_frame(X: Any) -> pd.DataFrame:
 
 
 def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
-    """The view of each column of a data frame.
-
-    Parameters
-    ----------
-    X : DataFrame
-    matrices : collection of str
-        Names of columns that hold ids.
-    """
+    """The view of each column of a data frame."""
     names = [str(name) for name in X.columns]
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
@@ -193,7 +178,6 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
 
 
 def _kind(column: pd.Series) -> tuple[str, str]:
-    """The kind of a column, and why."""
     dtype = column.dtype
     if isinstance(dtype, SparseRowsDtype):
         return NUMBER, f"a sparse matrix of {len(dtype.features)} columns"
@@ -313,13 +297,7 @@ _WORDS = {NUMBER: "numbers", CATEGORY: "categories", TEXT: "text"}
 
 
 def about_columns(kinds: pd.DataFrame) -> list[str]:
-    """What each view holds, and which columns are left out.
-
-    Parameters
-    ----------
-    kinds : DataFrame
-        As `column_kinds` returns.
-    """
+    """What each view holds, and which columns are left out."""
     alike: dict[tuple[str, ...], dict[str, pd.DataFrame]] = {}
     for view, part in kinds.groupby("view", sort=False):
         used = part["kind"].value_counts().drop(LEFT_OUT, errors="ignore")
@@ -333,7 +311,6 @@ def about_columns(kinds: pd.DataFrame) -> list[str]:
 
 
 def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
-    """One sentence about views that hold the same kinds of columns."""
     (view, part), *others = parts.items()
     if not others:
         if not used:
@@ -367,14 +344,7 @@ def _counted(part: pd.DataFrame, used: pd.Series) -> str:
 
 
 def about_matrix(matrix: Precomputed, table: pd.DataFrame) -> list[str]:
-    """Whether a similarity matrix is repaired.
-
-    Parameters
-    ----------
-    matrix : Precomputed
-    table : DataFrame
-        The training samples.
-    """
+    """Whether a similarity matrix is repaired."""
     ids = table[[matrix.view]].dropna()
     K = matrix.fit(ids).gram(ids)
     smallest = approximate_smallest(K)

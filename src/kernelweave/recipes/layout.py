@@ -55,11 +55,9 @@ class ViewColumns:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the view is a similarity matrix."""
         return self.kinds == [SIMILARITY]
 
     def places(self, kind: str) -> list[int]:
-        """Places of the columns of a kind within the view."""
         return [place for place, own in enumerate(self.kinds) if own == kind]
 
 
@@ -74,8 +72,6 @@ class TableLayout:
         Whether one transformer reads the columns of all views together: documents of samples that lack a view are then
         empty, and so are their sparse rows.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
     >>> from kernelweave.recipes.layout import TableLayout
@@ -93,14 +89,7 @@ class TableLayout:
 
     @classmethod
     def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
-        """The layout of all columns that are not left out.
-
-        Parameters
-        ----------
-        X : DataFrame
-        kinds : DataFrame
-            As `column_kinds` returns, row for row the columns of X.
-        """
+        """The layout of all columns that are not left out."""
         widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
         starts = np.concatenate([[0], np.cumsum(widths)])
         groups: dict[str, list[int]] = {}
@@ -112,32 +101,18 @@ class TableLayout:
         return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
-        """The layout of some of the views.
-
-        Parameters
-        ----------
-        names : collection of str
-        joined : bool
-            Whether one transformer is to read all their columns. Sparse views beside others become dense.
-        """
+        """The layout of some of the views."""
         views = [view for view in self.views if view.name in names]
         if joined and any(view.is_sparse for view in views) and not all(view.is_sparse for view in views):
             views = [_dense(view) for view in views]
         return TableLayout(views, joined)
 
     def with_means(self, table: pd.DataFrame) -> TableLayout:
-        """The same with the means of the views of numbers that have no gaps in this table, unless they are joined.
-
-        Parameters
-        ----------
-        table : DataFrame
-            The training samples.
-        """
+        """The same with the means of the views of numbers that have no gaps in this table, unless they are joined."""
         return self if self.joined else TableLayout([_with_means(view, table) for view in self.views])
 
     @property
     def names(self) -> list[str]:
-        """The names of the views."""
         return [view.name for view in self.views]
 
     def used(self) -> np.ndarray:
@@ -145,13 +120,7 @@ class TableLayout:
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
 
     def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
-        """The table of some samples, and which sample has which view, of shape (n_samples, n_views).
-
-        Parameters
-        ----------
-        X : DataFrame, array or CSR matrix
-            With the features of the fit, in their order.
-        """
+        """The table of some samples, and which sample has which view, of shape (n_samples, n_views)."""
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
         views = Views(X) if sp.issparse(X) or (isinstance(X, pd.DataFrame) and has_sparse_rows(X)) else None
         source = X if views is None else views.X
@@ -187,7 +156,6 @@ class TableLayout:
 
     @staticmethod
     def _mixed(X: Any, view: ViewColumns, index: pd.Index) -> pd.DataFrame:
-        """The columns of a view that has categories or documents."""
         columns: dict[int, Any] = {}
         places = np.array(view.places(NUMBER), dtype=int)
         if len(places):

@@ -57,21 +57,6 @@ _CHUNK = 256  # columns that are probed together
 def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) -> list[str]:
     """The columns that equal the target one to one.
 
-    Parameters
-    ----------
-    X : DataFrame
-    y : array of shape (n_samples,)
-        Without missing ones.
-    kinds : DataFrame
-        As `column_kinds` returns.
-    task : {"classification", "regression"}
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
     >>> from kernelweave.recipes.leaks import copies_of_target
@@ -94,12 +79,7 @@ def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) ->
 
 
 def copies_sentence(names: list[str]) -> str:
-    """A warning about such columns.
-
-    Parameters
-    ----------
-    names : list of str
-    """
+    """A warning about such columns."""
     one = len(names) == 1
     return (
         f"the {'column' if one else 'columns'} {named_columns(names)} {'equals' if one else 'equal'} the target one to "
@@ -109,7 +89,6 @@ def copies_sentence(names: list[str]) -> str:
 
 
 def _sparse(X: pd.DataFrame) -> list[Any]:
-    """The matrices of sparse views."""
     columns = (X.iloc[:, place] for place, dtype in enumerate(X.dtypes) if isinstance(dtype, SparseRowsDtype))
     return [column.array.matrix for column in columns]
 
@@ -223,7 +202,6 @@ class Twins:
 
     @property
     def sentence(self) -> str:
-        """What people should know."""
         same = "one and the same" if self.n_sets == 1 else f"{self.n_sets} different ones"
         return (
             f"{self.n_samples} samples are equal to another one in all views ({same}): they are kept together, so that "
@@ -236,16 +214,6 @@ def find_twins(
 ) -> Twins | None:
     """The samples that are equal in all views; None where there are none, or where they may be equal by chance.
 
-    Parameters
-    ----------
-    X : DataFrame
-    kinds : DataFrame
-        As `column_kinds` returns; columns that are left out do not count.
-    matrices : mapping from name to DataFrame, optional
-        Similarities; two samples are equal in one where they are equally similar to all samples.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.recipes.kinds import as_frame, column_kinds
     >>> from kernelweave.recipes.leaks import find_twins
@@ -274,13 +242,6 @@ def find_twins(
 def merged_groups(groups: Any, twins: Twins | None) -> np.ndarray | None:
     """Groups in which the samples of a group, and equal ones, are together; None where there are neither.
 
-    Parameters
-    ----------
-    groups : array of shape (n_samples,) or None
-    twins : Twins or None
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.recipes.leaks import Twins, merged_groups
     >>> merged_groups(["a", "a", "b", "c", "d"], Twins(np.array([0, 1, 1, 2, 3]), 2, 1)).tolist()
@@ -338,7 +299,6 @@ def _matrix_view(ids: pd.Series, matrix: pd.DataFrame) -> _View:
 
 
 def _blocks(X: pd.DataFrame, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Columns of some samples, a few at a time."""
     for start in range(0, len(places), _CHUNK):
         part = X.iloc[rows, places[start : start + _CHUNK]]
         if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in part.dtypes):
@@ -422,7 +382,6 @@ def _may_be_chance(views: list[_View], rows: np.ndarray, equal: np.ndarray) -> b
 def _n_expected(
     views: list[_View], rows: np.ndarray, distinct: np.ndarray, sizes: np.ndarray, unusual: np.ndarray
 ) -> float:
-    """The expected number of chance twins."""
     parts = _parts(unusual)
     n_samples = np.bincount(parts, sizes)
     n_pairs = np.bincount(parts) * (np.bincount(parts) - 1.0) / 2.0

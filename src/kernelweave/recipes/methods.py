@@ -87,15 +87,6 @@ COMPONENTS = {"localized": 200, "projected": 50}
 def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
     """The parameters that a method tries.
 
-    Parameters
-    ----------
-    method : str
-        Such as "mean" or "alone:rna".
-    effort : {"full", "quick"}
-    task : {"classification", "regression"}
-
-    Examples
-    --------
     >>> from kernelweave.recipes.methods import grid_of
     >>> grid_of("alone:rna", "full", "classification")
     {'C': (0.3, 3.0, 30.0)}
@@ -109,13 +100,7 @@ def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
 
 
 def combiner_options(method: str, effort: str) -> dict[str, Any]:
-    """The fixed options of a method's combiner.
-
-    Parameters
-    ----------
-    method : str
-    effort : {"full", "quick"}
-    """
+    """The fixed options of a method's combiner."""
     return dict(COMBINERS.get(method.partition(":")[0], {}).get(effort, {}))
 
 
@@ -205,15 +190,7 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
 
 
 def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
-    """Why a method cannot be had for the views of a table; None where it can.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of all views.
-    n_samples : int
-    """
+    """Why a method cannot be had for the views of a table; None where it can."""
     if not layout.views:
         return "no column can be used"
     columns = [view for view in layout.views if not view.is_matrix]
@@ -227,14 +204,7 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
 
 
 def method_layout(method: str, layout: TableLayout) -> TableLayout:
-    """The views that a method reads, or an error that names the methods there are.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of all views.
-    """
+    """The views that a method reads, or an error that names the methods there are."""
     if not isinstance(method, str) or method not in method_names("classification", layout.names):
         there = ", ".join(method_names("classification", layout.names))
         raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
@@ -277,13 +247,7 @@ class ModelMaker:
     notes: list[str] = field(default_factory=list)
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
-        """The unfitted model for these training samples.
-
-        Parameters
-        ----------
-        table : DataFrame
-        present : ndarray of bool, shape (n_samples, n_views)
-        """
+        """The unfitted model for these training samples."""
         self.notes.clear()
         if self.method == "stacking":
             return self._stacking(table, present)
@@ -295,13 +259,7 @@ class ModelMaker:
         return self._machine(kernels, self._combiner(present))
 
     def decidable(self, training: np.ndarray, present: np.ndarray) -> np.ndarray:
-        """Which samples a model that is fitted to training samples can decide on.
-
-        Parameters
-        ----------
-        training, present : ndarray of bool, shape (n_samples, n_views)
-            Which training samples, and which of the samples in question, have which view.
-        """
+        """Which samples a model that is fitted to training samples can decide on."""
         read = {view.name for view in (self.layout.views if self.layout.joined else self._there(training))}
         places = [place for place, name in enumerate(self.layout.names) if name in self.needs and name in read]
         return np.asarray(present[:, places].any(axis=1))
@@ -388,14 +346,6 @@ def needed_views(method: str, layout: TableLayout, present: np.ndarray) -> list[
     """The views of which a sample must have one: those that the method reads or, of gates, those that gates read.
 
     A sample without any of them gets the majority class, or the mean target.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of the views that the method reads.
-    present : ndarray of bool, shape (n_samples, n_views)
-        Which training sample has which view.
     """
     if method != "localized":
         return layout.names

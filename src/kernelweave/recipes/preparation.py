@@ -39,15 +39,7 @@ MOST_WORDS = 20_000  # of a column of documents
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
-    """The transformer of one view.
-
-    Parameters
-    ----------
-    view : ViewColumns
-        Not a similarity matrix.
-    table : DataFrame
-        The training samples, as `TableLayout.table` makes it.
-    """
+    """The transformer of one view."""
     if view.is_sparse:
         return _sparse_transformer(table[view.name].array.matrix)
     part = table[view.names]
@@ -59,30 +51,14 @@ def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
 
 
 def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:
-    """The transformer of all columns of a table together, for concatenated views.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        With ``joined=True`` and without similarity matrices.
-    table : DataFrame
-    """
+    """The transformer of all columns of a table together, for concatenated views."""
     if all(view.is_sparse for view in layout.views):
         return MaxAbsScaler()
     return _columns_transformer([kind for view in layout.views for kind in view.kinds], table)
 
 
 def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest: int, components: int) -> Any:
-    """A transformer of one view, followed by principal components where it returns more features than `widest`.
-
-    Parameters
-    ----------
-    transformer : transformer
-        As `view_transformer` makes it.
-    view : ViewColumns
-    table : DataFrame
-    widest, components : int
-    """
+    """A transformer of one view, followed by principal components where it returns more features than `widest`."""
     width, is_sparse = prepared_width(transformer, view, table)
     n_samples = int(_present(view, table).sum())
     n_components = min(components, n_samples - 1, width - 1)
@@ -92,14 +68,7 @@ def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest:
 
 
 def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> tuple[int, bool]:
-    """How many features a transformer makes of a view, and whether they are sparse.
-
-    Parameters
-    ----------
-    transformer : transformer
-    view : ViewColumns
-    table : DataFrame
-    """
+    """How many features a transformer makes of a view, and whether they are sparse."""
     if view.is_sparse:
         return len(view.names), True
     if set(view.kinds) == {NUMBER}:
@@ -112,13 +81,7 @@ def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> 
 
 
 def view_kernels(view: ViewColumns, transformer: Any) -> list[tuple[str, Kernel]]:
-    """The linear and the Gaussian kernel of a view, by name.
-
-    Parameters
-    ----------
-    view : ViewColumns
-    transformer : transformer
-    """
+    """The linear and the Gaussian kernel of a view, by name."""
     name = view.name
     return [
         (f"{name}-linear", Linear(name, transformer=transformer)),
@@ -148,7 +111,6 @@ def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
 
 
 def _numbers(values: np.ndarray, part: pd.DataFrame) -> Any:
-    """The transformer of columns of numbers, which are all or some of a part of the table."""
     there = part.notna().to_numpy().any(axis=1)  # samples that lack the whole view have no gaps
     if np.isnan(values[there]).any():
         median = SimpleImputer(strategy="median", keep_empty_features=True)
@@ -176,17 +138,11 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scikit-learn's `PCA` refuses more components than there are samples, so that a number that suits all samples fails
     in the folds of a cross-validation. This one takes as many as there are.
 
-    Parameters
-    ----------
-    n_components : int
-
     Attributes
     ----------
     reduction_ : PCA or TruncatedSVD
         Fitted.
 
-    Examples
-    --------
     >>> from kernelweave.recipes.preparation import FewComponents
     >>> FewComponents(5).fit_transform([[0.0, 1.0, 5.0, 2.0], [1.0, 0.0, 2.0, 2.0], [3.0, 1.0, 1.0, 0.0]]).shape
     (3, 2)
@@ -196,39 +152,21 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> FewComponents:
-        """Find the components.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-        """
+        """Find the components."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the components; returns their values.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-        """
+        """Find the components; returns their values."""
         n_samples, width = X.shape if hasattr(X, "shape") else (len(X), len(X[0]))
         number = max(1, min(self.n_components, n_samples - 1, width - 1))
         self.reduction_ = (TruncatedSVD if sp.issparse(X) else PCA)(number, random_state=0)
         return self.reduction_.fit_transform(X)
 
     def transform(self, X: Any) -> Any:
-        """Values of the components.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        """
+        """Values of the components."""
         return self.reduction_.transform(X)
 
     @property
     def _n_features_out(self) -> int:
-        """Number of columns, for `get_feature_names_out`."""
         return len(self.reduction_.components_)

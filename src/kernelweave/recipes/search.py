@@ -44,16 +44,6 @@ def balanced_folds(
     which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
     splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n_samples,)
-    labels : ndarray of int, shape (n_samples,)
-        Classes from 0; all 0 for a regression.
-    n_folds : int
-    random_state : RandomState
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.recipes.search import balanced_folds
     >>> labels = np.array([0, 0, 0, 0, 1, 1])
@@ -93,19 +83,6 @@ def inner_splits(
     A class of one sample is in the training part of every fold, and a class of two or more is in each training part
     too, unless groups keep it together.
 
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_samples,)
-        Classes from 0; all 0 for a regression.
-    groups : ndarray of shape (n_samples,) or None
-        Samples of one group are in one fold.
-    n_folds : int
-    random_state : RandomState
-    only_first : bool
-        Whether one split is enough.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.recipes.search import inner_splits
     >>> labels = np.array([0, 0, 0, 0, 1, 1, 2])
@@ -132,13 +109,7 @@ _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching"
 
 @contextmanager
 def watched(show: Callable[[int, int], None]) -> Iterator[None]:
-    """Have searches report their progress.
-
-    Parameters
-    ----------
-    show : callable
-        Called after each fit with the number of fits so far and the number of all, over settings and folds.
-    """
+    """Have searches report their progress."""
     token = _watching.set(show)
     try:
         yield
@@ -234,7 +205,6 @@ def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> 
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """A setting in words, such as ``C=10``."""
     return ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
     )
@@ -291,8 +261,6 @@ class Calibration:
     intercept : ndarray of shape (1,)
         Of two classes; 0 for more.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.recipes.search import Calibration
     >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
@@ -308,14 +276,7 @@ class Calibration:
 
     @classmethod
     def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:
-        """The constants of least log loss.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Decision values of samples that the model was not fitted to.
-        labels : ndarray of int, shape (n_samples,)
-        """
+        """The constants of least log loss."""
         size = float(np.abs(values).max())
         size = size if size > _SMALLEST else 1.0
         values = values / size
@@ -330,12 +291,7 @@ class Calibration:
         return cls(np.array([slope / spread / size]), np.array([intercept - slope * middle / spread]))
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
-        """Probabilities of all classes, of shape (n_samples, n_classes).
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Probabilities of all classes, of shape (n_samples, n_classes)."""
         if values.ndim == 1:
             scores, held = self.slope[0] * values + self.intercept[0], _HELD * self.slope[0] * np.abs(values)
             held = np.maximum(held, _LEAST)

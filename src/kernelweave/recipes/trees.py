@@ -25,8 +25,6 @@ class LinearScores:
     coef : ndarray of shape (n_outputs, width)
     intercept : ndarray of shape (n_outputs,)
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from kernelweave.recipes.trees import LinearScores
@@ -41,36 +39,23 @@ class LinearScores:
 
     @property
     def width(self) -> int:
-        """Number of features."""
         return self.coef.shape[1]
 
     @property
     def n_terms(self) -> int:
-        """How many terms a prediction sums."""
         return 1 + self.width
 
     @property
     def n_outputs(self) -> int:
-        """Number of columns of a prediction."""
         return len(self.intercept)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table, of shape (n_samples, n_outputs).
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, width)
-        """
+        """Predictions for the rows of a table, of shape (n_samples, n_outputs)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
     @classmethod
     def of(cls, model: Any) -> LinearScores:
-        """Those of a fitted linear model of scikit-learn, with one output for two classes or one target.
-
-        Parameters
-        ----------
-        model : LogisticRegression or Ridge
-        """
+        """Those of a fitted linear model of scikit-learn, with one output for two classes or one target."""
         coef = np.array(np.atleast_2d(model.coef_), dtype=np.float64, order="C")
         return cls(coef, np.array(np.ravel(model.intercept_), dtype=np.float64))
 
@@ -104,8 +89,6 @@ class TreeSum:
     single : bool
         Whether features are rounded to single precision first, as forests of scikit-learn do.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> from kernelweave.recipes.trees import TreeSum
@@ -135,17 +118,10 @@ class TreeSum:
 
     @property
     def n_outputs(self) -> int:
-        """Number of columns of a prediction."""
         return len(self.offset)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table, of shape (n_samples, n_outputs).
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, width)
-            NaN where a feature is missing.
-        """
+        """Predictions for the rows of a table, of shape (n_samples, n_outputs)."""
         sums = np.zeros((X.shape[0], self.n_outputs))
         n_rows = max(1, _BLOCK_VALUES // max(1, self.width)) if sp.issparse(X) else max(1, X.shape[0])
         for start in range(0, X.shape[0], n_rows):
@@ -170,14 +146,7 @@ class TreeSum:
 
     @classmethod
     def of_forest(cls, forest: Any, X: Any) -> TreeSum:
-        """The trees of a fitted `RandomForestClassifier` (probabilities) or `RandomForestRegressor`.
-
-        Parameters
-        ----------
-        forest : RandomForestClassifier or RandomForestRegressor
-        X : array or sparse matrix
-            Samples on which its own predictions are compared with those of the arrays.
-        """
+        """The trees of a fitted `RandomForestClassifier` (probabilities) or `RandomForestRegressor`."""
         trees = []
         for estimator in forest.estimators_:
             tree = estimator.tree_
@@ -198,15 +167,7 @@ class TreeSum:
 
     @classmethod
     def of_boosting(cls, boosting: Any, X: Any) -> TreeSum:
-        """The trees of a fitted `HistGradientBoostingClassifier` (log-odds) or `HistGradientBoostingRegressor`.
-
-        Parameters
-        ----------
-        boosting : HistGradientBoostingClassifier or HistGradientBoostingRegressor
-            Without categorical features.
-        X : array
-            As in `of_forest`.
-        """
+        """The trees of a fitted `HistGradientBoostingClassifier` (log-odds) or `HistGradientBoostingRegressor`."""
         trees, first = [], []
         for round_ in boosting._predictors:
             for output, predictor in enumerate(round_):
@@ -233,7 +194,6 @@ class TreeSum:
     def _joined(
         cls, trees: list[_Tree], first: np.ndarray, width: int, offset: np.ndarray, factor: float, single: bool
     ) -> TreeSum:
-        """All trees, one behind the other."""
         sizes = np.array([len(tree.left) for tree in trees], dtype=np.int64)
         roots = np.cumsum(sizes) - sizes
         moved = np.repeat(roots, sizes)

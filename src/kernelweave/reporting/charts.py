@@ -38,15 +38,7 @@ from .svg import (
 
 
 def draw(chart: Chart, detail: Detail, name: str) -> Drawing:
-    """A chart as SVG.
-
-    Parameters
-    ----------
-    chart : Chart
-    detail : Detail
-    name : str
-        Unique on the page, for the identifiers in the picture.
-    """
+    """A chart as SVG."""
     match chart:
         case Dots():
             return draw_dots(chart, detail, name)
@@ -183,7 +175,6 @@ def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
 
 
 def _ends(chart: Bars, count: int) -> list[float]:
-    """How far the bars reach to both sides, and the totals."""
     ends = list(chart.totals or [])[:count]
     for row in chart.values[:count]:
         drawn = [value for value in row if can_draw(value)]
@@ -385,7 +376,6 @@ def _draw_cell(
 
 
 def _short(value: float | None, kind: str) -> str:
-    """A number for a cell, where there is little room."""
     if value is None or not can_draw(value):
         return ""
     if kind == "percent":

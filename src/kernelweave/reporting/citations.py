@@ -16,7 +16,6 @@ from .words import listed
 
 
 def cite_section(subject: Subject) -> Section:
-    """What to cite: the version of the software, and the papers of the method."""
     keys = reference_keys(subject)
     own = f"Kernelweave developers. Kernelweave, version {__version__}. Software for multiple kernel learning."
     blocks: list[Block] = [
@@ -93,8 +92,6 @@ class Reference:
     def text(self) -> str:
         """The reference as a line of a bibliography.
 
-        Examples
-        --------
         >>> REFERENCES["localized"].text()
         'Gönen, M. and Alpaydın, E. (2008). Localized multiple kernel learning. Proceedings of the 25th International
         Conference on Machine Learning.'
@@ -108,8 +105,6 @@ class Reference:
     def bibtex(self) -> str:
         """The reference as an entry of BibTeX.
 
-        Examples
-        --------
         >>> print(REFERENCES["thesis"].bibtex())
         @phdthesis{gonen2010thesis,
           author = {Gönen, M.},

@@ -122,8 +122,6 @@ class Chart(Block):
 
 @dataclass(frozen=True)
 class Dot:
-    """A number with its spread: one mark of a `Dots` chart."""
-
     label: str
     value: float
     low: float | None = None
@@ -161,7 +159,6 @@ class Dots(Chart):
         _check_kind(self.kind)
 
     def table(self) -> Table:
-        """One row for each dot."""
         with_series = any(dot.series for dot in self.dots)
         columns = [Column("name"), *([Column("series")] if with_series else [])]
         columns += [Column(name, self.kind) for name in (self.axis, "from", "to")]
@@ -212,7 +209,6 @@ class Bars(Chart):
             _check_lengths(self.title, len(self.labels), "labels", notes=self.notes)
 
     def table(self) -> Table:
-        """One row for each bar."""
         with_notes, with_totals = bool(self.notes), self.totals is not None
         columns = [Column("name"), *([Column("about")] if with_notes else [])]
         columns += [Column(part, self.kind) for part in self.parts]
@@ -259,7 +255,6 @@ class Scatter(Chart):
             raise ValueError(f"a point of {self.title!r} has a group that is not in groups")
 
     def table(self) -> Table:
-        """One row for each point."""
         columns = [Column("sample"), Column("group"), Column(self.x_axis or "x", "number")]
         columns += [Column(self.y_axis or "y", "number"), *([Column("about")] if self.about else [])]
         rows: list[list[Cell]] = [
@@ -271,8 +266,6 @@ class Scatter(Chart):
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a `Lines` chart."""
-
     label: str
     x: list[float]
     y: list[float]
@@ -292,7 +285,6 @@ class Lines(Chart):
     log: bool = False
 
     def table(self) -> Table:
-        """One row for each point of each line."""
         columns = [Column("line"), Column(self.x_axis, "number"), Column(self.y_axis, "number")]
         rows: list[list[Cell]] = [
             [line.label, x, y] for line in self.lines for x, y in zip(line.x, line.y, strict=True)
@@ -330,7 +322,6 @@ class Heatmap(Chart):
         _check_rows(self.title, self.values, len(self.columns), "columns")
 
     def table(self) -> Table:
-        """One row for each row of the matrix."""
         columns = [Column(self.row_axis or "row"), *(Column(name, self.kind) for name in self.columns)]
         rows: list[list[Cell]] = [[name, *values] for name, values in zip(self.rows, self.values, strict=True)]
         return Table(title=self.title, columns=columns, rows=rows)
@@ -416,17 +407,6 @@ class Contents:
     def from_plain(cls, document: Any) -> Contents:
         """The report that `to_plain` gave; None becomes NaN where there has to be a number.
 
-        Parameters
-        ----------
-        document : dict
-
-        Raises
-        ------
-        ValueError
-            Where the document is no report, or a damaged one; the message names the first field at fault.
-
-        Examples
-        --------
         >>> contents = Contents(title="Digits", headline=["Use the mean."], sections=[])
         >>> Contents.from_plain(contents.to_plain()) == contents
         True
@@ -463,21 +443,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(form: type[T], value: Any, kinds: Mapping[type, Mapping[str, type]], where: str = "report") -> T:
-    """An object of a dataclass from what `to_plain` gave.
-
-    Parameters
-    ----------
-    form : type
-    value : dict
-    kinds : mapping from a base class to its subclasses by their name in JSON, ``{Block: {"text": Text}}``
-    where : str
-        The name of the value in errors.
-
-    Raises
-    ------
-    ValueError
-        Where a field is absent, unknown or of another kind.
-    """
+    """An object of a dataclass from what `to_plain` gave."""
     return _read(form, value, kinds, where)
 
 

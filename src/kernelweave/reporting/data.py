@@ -33,14 +33,7 @@ _NOT_SETTINGS = (
 
 
 def data_section(subject: Subject, given: Any = None) -> Section:
-    """An overview of the data and of decisions about them.
-
-    Parameters
-    ----------
-    subject : Subject
-    given : iterable or None
-        What comes first: blocks, sentences, and rows of decisions (what, what was decided).
-    """
+    """An overview of the data and of decisions about them."""
     blocks: list[Block] = [*_given(given), Text(text=_overview(subject))]
     if subject.classes:
         blocks.append(_classes(subject))
@@ -54,7 +47,6 @@ def data_section(subject: Subject, given: Any = None) -> Section:
 
 
 def _given(given: Any) -> list[Block]:
-    """Blocks as they are, sentences as text, and rows as one table."""
     if given is None:
         return []
     entries: Iterable[Any] = given.items() if isinstance(given, Mapping) else given
@@ -186,7 +178,6 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _cohort(cohort: Any) -> list[Block]:
-    """What a `CohortModel` decided about columns and settings."""
     blocks: list[Block] = []
     if len(cohort.decisions_):
         rows: list[list[Cell]] = [[sentence] for sentence in folded(cohort.decisions_)]
@@ -209,8 +200,6 @@ def _cohort(cohort: Any) -> list[Block]:
 def folded(decisions: Iterable[str]) -> list[str]:
     """Sentences that say the same about several views as one sentence, where the first of them stood.
 
-    Examples
-    --------
     >>> folded(["The view 'rna' is left out.", "Yes.", "The view 'lab' is left out."])
     ["Each of the views 'rna' and 'lab' is left out.", 'Yes.']
     """

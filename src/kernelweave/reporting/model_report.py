@@ -176,7 +176,6 @@ def _checked_comparison(comparison: Any) -> tuple[list[str], list[Section]]:
 
 
 def _machine_readable(subject: Subject, evaluation: Evaluation) -> dict[str, Any]:
-    """Results for programs."""
     found: dict[str, Any] = {"task": subject.task, "n_samples": subject.n_samples, "score": evaluation.score.name}
     if evaluation.views is not None:
         found["views"] = evaluation.views.reset_index().to_dict("records")
@@ -198,7 +197,6 @@ def headline(subject: Subject, evaluation: Evaluation, *, compared: bool = False
 
 
 def what_it_is(subject: Subject) -> str:
-    """What kind of model this is, and what it reads."""
     n_views = counted(len(subject.views), "view")
     views = f"{n_views} of the samples ({listed(subject.views, 8)})"
     if subject.task == "classification":
@@ -214,7 +212,6 @@ def what_it_is(subject: Subject) -> str:
 
 
 def performance(subject: Subject, evaluation: Evaluation) -> str:
-    """How well the model predicts."""
     score, together = evaluation.score, evaluation.together
     if together is not None:
         folds = evaluation.fold_scores[np.isfinite(evaluation.fold_scores)]
@@ -242,7 +239,6 @@ def performance(subject: Subject, evaluation: Evaluation) -> str:
 
 
 def _reaches(name: str, value: float, kind: str) -> str:
-    """The score in a sentence."""
     if name == "accuracy":
         return f"the model predicts the right class for {written(value, kind)}"
     if name == "R²" and value > 0.0:
@@ -269,7 +265,6 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
 
 
 def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
-    """What can be doubted."""
     found = []
     if not compared and evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
         found.append(

@@ -125,12 +125,10 @@ LARGEST = 950_000  # bytes of a page
 
 
 def render_document(contents: Contents) -> str:
-    """The page as a file of its own, in the greatest detail with which it is smaller than a megabyte."""
     return _in_detail("document.html", contents)
 
 
 def render_fragment(contents: Contents) -> str:
-    """The page as the output of a notebook's cell."""
     return _in_detail("notebook.html", contents)
 
 
@@ -190,8 +188,6 @@ _LONG = 24  # characters of a text that is not to be broken into many short line
 
 @dataclass(frozen=True)
 class ShownText:
-    """A paragraph."""
-
     text: str
     strong: bool
     type: str = "text"
@@ -199,8 +195,6 @@ class ShownText:
 
 @dataclass(frozen=True)
 class ShownCode:
-    """Text to be copied."""
-
     text: str
     title: str
     type: str = "code"
@@ -217,16 +211,12 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row of a table."""
-
     cells: list[ShownCell]
     marked: bool
 
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """The heading of a column."""
-
     name: str
     is_number: bool
 
@@ -276,8 +266,6 @@ Shown = ShownText | ShownCode | ShownTable | ShownChart
 
 @dataclass(frozen=True)
 class ShownSection:
-    """A section with its identifier on the page."""
-
     id: str
     title: str
     blocks: list[Shown]
@@ -285,8 +273,6 @@ class ShownSection:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that the templates read."""
-
     title: str
     headline: list[str]
     sections: list[ShownSection]
@@ -295,7 +281,6 @@ class Page:
 
 
 def lay_out(contents: Contents, detail: Detail) -> Page:
-    """The contents as the page shows them."""
     sections = [_section(section, number, detail) for number, section in enumerate(contents.sections, 1)]
     return Page(
         title=one_line(contents.title) or "Report",

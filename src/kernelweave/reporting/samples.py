@@ -46,7 +46,6 @@ def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Se
 
 
 def _region_word(subject: Subject) -> str:
-    """What regions are named after."""
     return "kernel" if len(subject.views) == 1 else "view"
 
 
@@ -111,8 +110,6 @@ def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str,
 def principal(values: np.ndarray) -> np.ndarray:
     """The first two principal components of the rows, signs made unique; zeros where there are fewer.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> principal(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5], [0.0, -0.5]])).round(2) + 0.0
     array([[ 1. ,  0. ],
@@ -271,7 +268,6 @@ def _heights(subject: Subject, points: np.ndarray, drawn: np.ndarray) -> tuple[n
 
 
 def _feature_table(subject: Subject) -> Table:
-    """The features that count most in each projection."""
     rows: list[list[Cell]] = []
     for name, importance in subject.model.feature_importance_.items():
         top = importance.nlargest(_MOST_FEATURES)
@@ -371,7 +367,6 @@ def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
 
 
 def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Series:
-    """What speaks for one class and against another, by kernel or view."""
     if getattr(subject.model, "multiclass", None) != "one-vs-one":
         return row[first] - row[second]
     known = list(subject.model.classes_)
@@ -466,7 +461,6 @@ def _others_note(parts: pd.DataFrame, shown: pd.DataFrame) -> str:
 
 
 def _units(subject: Subject) -> list[Block]:
-    """What the numbers are, where they are not those of the targets."""
     if subject.task != "regression" or subject.cohort is not None or np.allclose(subject.decision, subject.predicted):
         return []
     return [Text(text="The numbers are on the scale on which the model learned, after the target was transformed.")]
@@ -486,21 +480,6 @@ _MOST_WEIGHTS = 3  # of a sample, on hover
 def drawn_rows(rows: np.ndarray, strata: np.ndarray, most: int, random_state: Any) -> np.ndarray:
     """At most some of the rows, at random, with the share that each stratum has.
 
-    Parameters
-    ----------
-    rows : ndarray of int
-        The samples to draw from.
-    strata : ndarray of int, shape (len(rows),)
-    most : int
-    random_state : int or None
-
-    Returns
-    -------
-    ndarray of int
-        In ascending order.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> drawn = drawn_rows(np.arange(100), np.repeat([0, 1], [80, 20]), 10, 0)
     >>> int((drawn < 80).sum()), len(drawn)
@@ -515,7 +494,6 @@ def drawn_rows(rows: np.ndarray, strata: np.ndarray, most: int, random_state: An
 
 
 def drawn_note(n_drawn: int, n_there: int) -> str:
-    """What is said where only some samples are drawn."""
     if n_drawn >= n_there:
         return f"All {n_there} samples are drawn."
     return f"{n_drawn} of {n_there} samples are drawn, chosen at random in proportion to the groups."
@@ -536,7 +514,6 @@ def about_samples(subject: Subject, rows: np.ndarray, weights: pd.DataFrame | No
 
 
 def true_and_predicted(subject: Subject, row: int, target: int | None = None) -> str:
-    """The true and the predicted class or value of one sample."""
     predicted = _one(subject, subject.predicted[row], target)
     if subject.task == "novelty":
         return "normal" if subject.predicted[row] > 0 else "novelty"

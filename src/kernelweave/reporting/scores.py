@@ -26,7 +26,6 @@ _SETTING = (
 
 
 def views_section(subject: Subject, evaluation: Evaluation) -> Section:
-    """What each view gives the model."""
     blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
     found = view_scores(subject, evaluation)
     if evaluation.views is not None and len(found) > 1:
@@ -273,7 +272,6 @@ class Evaluation:
 
     @property
     def together(self) -> pd.Series | None:
-        """The row of the model with all views."""
         return None if self.views is None else self.views.loc[_TOGETHER]
 
     @property
@@ -348,7 +346,6 @@ def _score_here(subject: Subject, scoring: Any) -> float:
 
 
 def _why_not(subject: Subject, cv: Any, scoring: Any) -> str:
-    """The reason why there is no cross-validation, or nothing."""
     if cv is False or (isinstance(cv, int) and cv == 0):
         return "Cross-validation was not asked for."
     if subject.y is None:

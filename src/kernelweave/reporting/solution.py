@@ -74,13 +74,11 @@ def _about_weights(subject: Subject, weights: pd.Series) -> list[str]:
 
 
 def are_equal(weights: pd.Series) -> bool:
-    """Whether all weights are the same, up to rounding."""
     values = weights.to_numpy()
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def is_weighted_sum(model: Any) -> bool:
-    """Whether weights multiply kernels that are added up."""
     return terms_of(model) == list(model.kernel_names_)
 
 
@@ -168,7 +166,6 @@ def certificates_section(subject: Subject) -> Section | None:
 
 
 def relative_gap(model: Any) -> float:
-    """The duality gap as a share of the objective."""
     return float(model.duality_gap_) / max(1.0, abs(float(model.objective_)))
 
 
@@ -183,7 +180,6 @@ def is_solved(model: Any) -> bool:
 
 
 def ran_out_of_steps(model: Any) -> bool:
-    """Whether a combiner that descends took all the iterations that it was allowed."""
     combiner = model.combiner_
     return isinstance(combiner, DescentCombiner) and len(model.history_) > combiner.max_iter
 
@@ -195,7 +191,6 @@ def inner_combiner(model: Any) -> Any:
 
 
 def about_certificate(model: Any) -> list[str]:
-    """What the certificate means."""
     share, descends = relative_gap(model), isinstance(inner_combiner(model), DescentCombiner)
     if not is_certified(model):
         return [
@@ -260,7 +255,6 @@ def _certificate_table(subject: Subject, model: Any) -> Table:
 
 
 def _stored(model: Any) -> list[list[Cell]]:
-    """Rows about what the model compares new samples with."""
     if hasattr(model, "support_"):
         words = "training samples that the model stores and compares new samples with"
         return [["support vectors", len(model.support_), words]]

@@ -28,13 +28,6 @@ _SAME = 1e-6  # spread of weights that counts as none
 class Subject:
     """A fitted model and the samples that a report is about.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        As it was given: a kernel machine, an estimator that contains one, or a `recipes.CohortModel`.
-    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-    y : array of shape (n_samples,) or (n_samples, n_targets), or None
-
     Attributes
     ----------
     cohort : CohortModel or None
@@ -69,12 +62,10 @@ class Subject:
 
     @cached_property
     def inner(self) -> Any:
-        """X as the kernel machine reads it."""
         return model_input(self.estimator, self.X) if self.cohort is None else self.cohort.table(self.X)
 
     @cached_property
     def inner_targets(self) -> Any:
-        """The targets as the kernel machine learns them."""
         if self.y is None or self.cohort is None or self.task != "regression":
             return self.y
         return (self.y - self.cohort.target_mean_) / self.cohort.target_scale_
@@ -88,7 +79,6 @@ class Subject:
 
     @cached_property
     def view_of(self) -> dict[str, str]:
-        """The view of each kernel."""
         return {kernel: view for view, kernels in self.views.items() for kernel in kernels}
 
     @cached_property
@@ -166,7 +156,6 @@ class Subject:
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        """What the estimator predicts."""
         if self.estimator is self.model and self.task == "classification":
             values = self.decision
             return self.model.classes_[values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)]
@@ -202,7 +191,6 @@ class Subject:
 
     @property
     def group_word(self) -> str:
-        """What the groups are."""
         known = "true" if self.y is not None else "predicted"
         return {"classification": f"{known} class", "regression": f"{known} value", "novelty": "prediction"}[self.task]
 
@@ -214,7 +202,6 @@ def overall_weights(model: Any) -> pd.Series:
 
 
 def is_cohort_model(estimator: Any) -> bool:
-    """Whether an estimator is a `recipes.CohortModel`."""
     return isinstance(estimator, CohortModel)
 
 

@@ -49,7 +49,6 @@ def write(value: Attribute) -> str:
 
 
 def markup(root: Element) -> Markup:
-    """The element as text for a template."""
     return Markup(ElementTree.tostring(root, encoding="unicode", method="xml"))
 
 
@@ -103,24 +102,11 @@ def finite(values: Iterable[float | None]) -> list[float]:
 
 
 def can_draw(value: float | None) -> bool:
-    """Whether a value is a finite number."""
     return value is not None and math.isfinite(value)
 
 
 class Scale:
-    """A linear axis from a least to a largest number, with some room on both sides.
-
-    Parameters
-    ----------
-    values : iterable of float
-        All numbers to be drawn; those that are not finite are left out.
-    start, end : float
-        Places of the two ends.
-    room : float
-        Part of the range that is added on both sides.
-    finest : float
-        The least distance of ticks, such as 1 for counts.
-    """
+    """A linear axis from a least to a largest number, with some room on both sides."""
 
     def __init__(
         self, values: Iterable[float | None], start: float, end: float, *, room: float = 0.04, finest: float = 0.0
@@ -183,17 +169,14 @@ class LogScale(Scale):
             self.low, self.high = math.floor(self.low), math.ceil(self.high)
 
     def __call__(self, value: float) -> float:
-        """The place of a positive number."""
         return super().__call__(math.log10(value))
 
     def ticks(self, most: int) -> list[float]:
-        """Powers of ten within the axis."""
         first, last = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
         apart = max(1, math.ceil((last - first) / max(most, 1)))
         return [10.0**power for power in range(first, last + 1, apart) if -300 < power < 300]
 
     def label(self, value: float, most: int, kind: str = "number") -> str:
-        """A power of ten."""
         power = round(math.log10(value))
         return f"{value:g}" if -3 <= power <= 4 else f"10{str(power).translate(_SUPERSCRIPTS)}"
 
@@ -304,7 +287,6 @@ class Drawing:
 
 
 def for_both(draw: Callable[[float], Element]) -> dict[str, Markup]:
-    """A chart drawn for a wide and for a narrow place."""
     return {"wide": markup(draw(WIDE)), "narrow": markup(draw(NARROW))}
 
 
@@ -329,17 +311,14 @@ def tip(*lines: str, longest: int) -> str:
 
 
 def mark(parent: Element, path: str, text: str, *, kind: str = "") -> Element:
-    """A mark that shows a text on hover and focus."""
     return element("path", parent, class_=f"m {kind}".strip(), d=path, data_tip=text)
 
 
 def rectangle(x: float, y: float, width: float, height: float) -> str:
-    """The path of a rectangle."""
     return f"M{x:.2f} {y:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z"
 
 
 def point(x: float, y: float, number: int, radius: float) -> str:
-    """The path of a group's symbol at a place."""
     return f"M{x:.1f} {y:.1f}{symbol(number, radius)}"
 
 
@@ -384,18 +363,15 @@ def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str
 
 
 def key_of_points(number: int, label: str) -> Key:
-    """A legend's entry with a symbol."""
     return _key(number, label, [element("path", class_=f"mark {colour(number)}", d=point(9, 9, number, 4.5))])
 
 
 def key_of_bars(number: int, label: str) -> Key:
-    """A legend's entry with a hatched square."""
     square = element("path", class_=f"mark {colour(number)}", d=rectangle(1, 2, 16, 14))
     return _key(number, label, [square, element("path", class_="hatch", d=hatching(number, 1, 2, 16, 14))])
 
 
 def key_of_lines(number: int, label: str) -> Key:
-    """A legend's entry with a dashed line and a symbol."""
     line = element("path", class_=f"line {colour(number)}", d="M0 9H34", stroke_dasharray=dashes(number))
     sign = element("path", class_=f"mark {colour(number)}", d=point(17, 9, number, 3.5))
     return _key(number, label, [line, sign], width=34)

@@ -19,8 +19,6 @@ _IRREGULAR = {"class": "classes"}
 def counted(count: int, noun: str) -> str:
     """A number and its noun.
 
-    Examples
-    --------
     >>> counted(1, "sample"), counted(2, "class")
     ('1 sample', '2 classes')
     """
@@ -30,8 +28,6 @@ def counted(count: int, noun: str) -> str:
 def listed(names: Iterable[Any], most: int = 6, *, conjunction: str = "and") -> str:
     """Names as a list in a sentence, of which at most some are given.
 
-    Examples
-    --------
     >>> listed(["a"]), listed("abc"), listed("abcd", most=2)
     ('a', 'a, b and c', 'a, b and 2 more')
     """
@@ -43,8 +39,6 @@ def listed(names: Iterable[Any], most: int = 6, *, conjunction: str = "and") -> 
 def written(value: float, kind: str = "number") -> str:
     """A number in a sentence: "percent" for shares, otherwise three digits.
 
-    Examples
-    --------
     >>> written(0.9533, "percent"), written(0.12345), written(1234.5), written(float("nan"))
     ('95.3 %', '0.123', '1234', 'unknown')
     """
@@ -58,8 +52,6 @@ def written(value: float, kind: str = "number") -> str:
 def reach(mean: float, spread: float, kind: str) -> tuple[float, float]:
     """How far a line about a score reaches: its spread to both sides, shares not beyond 0 and 1.
 
-    Examples
-    --------
     >>> reach(0.5, 0.25, "percent"), reach(1.0, 0.25, "percent"), reach(1.0, 0.25, "number")
     ((0.25, 0.75), (0.75, 1.0), (0.75, 1.25))
     """
@@ -70,8 +62,6 @@ def reach(mean: float, spread: float, kind: str) -> tuple[float, float]:
 def p_text(pvalue: float) -> str:
     """A p-value in a sentence.
 
-    Examples
-    --------
     >>> p_text(0.01234), p_text(1e-5)
     ('p = 0.012', 'p < 0.001')
     """
@@ -81,8 +71,6 @@ def p_text(pvalue: float) -> str:
 def sample_labels(index: Any, n_samples: int) -> list[str]:
     """The names of samples: the labels of a data frame, or positions from 0.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> sample_labels(pd.MultiIndex.from_tuples([("ann", 1)]), 1), sample_labels(None, 2)
     (['ann, 1'], ['0', '1'])
@@ -94,8 +82,6 @@ def sample_labels(index: Any, n_samples: int) -> list[str]:
 def only_some(shown: int, there: int, what: str) -> str:
     """What is said where a chart leaves something out; nothing where it does not.
 
-    Examples
-    --------
     >>> only_some(25, 200, "views with the largest weights"), only_some(3, 3, "views")
     ('Drawn are the 25 views with the largest weights, of 200; the table has all.', '')
     """
@@ -150,7 +136,6 @@ _KERNELS: dict[type, str] = {
 
 
 def combiner_in_words(combiner: Any) -> str:
-    """How the kernels are combined."""
     inner = combiner.combiner if isinstance(combiner, combiners.PerOutput) else combiner
     found = next((words for cls, words in _COMBINERS.items() if type(inner) is cls), type(inner).__name__)
     if isinstance(inner, combiners.Projected) and inner.gating is not None:
@@ -159,7 +144,6 @@ def combiner_in_words(combiner: Any) -> str:
 
 
 def normalisation_in_words(method: str | None) -> str:
-    """What `normalize` does."""
     return _NORMALISATIONS.get(method, str(method))
 
 
@@ -179,7 +163,6 @@ def kernel_in_words(kernel: Any) -> str:
 
 
 def transformer_in_words(transformer: Any) -> str:
-    """A transformer of scikit-learn by the names of its steps."""
     if isinstance(transformer, Pipeline):
         return ", ".join(transformer_in_words(step) for _, step in transformer.steps)
     parts = getattr(transformer, "transformers", None)  # of a ColumnTransformer
