@@ -279,7 +279,7 @@ class ColumnModel(Decisions):
     def _fitted(self, given: Any, table: Any, targets: np.ndarray) -> LinearScores | TreeSum:
         """What is kept of the model that is fitted to a table."""
         if given.estimator == "linear":
-            return LinearScores.of(linear_model(given).fit(table, targets))
+            return LinearScores.of(linear_model(given.task, given.C).fit(table, targets))
         if given.estimator == "forest":
             return TreeSum.of_forest(forest(given).fit(table, targets), table)
         # scikit-learn fails on a column without any value; as a constant it is never read.
@@ -413,12 +413,10 @@ def default_preparation(estimator: str) -> Any:
     return fill if estimator == "forest" else FunctionTransformer()
 
 
-def linear_model(given: Any) -> Any:
+def linear_model(task: str, C: float) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    if given.task == "regression":
-        return Ridge(alpha=1.0 / given.C)
-    return LogisticRegression(C=given.C, max_iter=5000)
+    return Ridge(alpha=1.0 / C) if task == "regression" else LogisticRegression(C=C, max_iter=5000)
 
 
 def forest(given: Any) -> Any:
@@ -542,7 +540,7 @@ class StackedViews(Decisions):
             labels = targets if self.task_ == "classification" else np.zeros(len(X), dtype=int)
             folds = balanced_folds(_as_groups(groups, len(X)), labels, given.cv, given.random_state)
             there = self._presence(X)
-            values = np.full((len(X), len(machines), self._n_values()), np.nan)
+            values = np.full((len(X), len(machines), len(self._outputs())), np.nan)
             self.machines_ = []
             support, landmarks = np.zeros(len(X), dtype=bool), 0
             for place, (view, machine) in enumerate(machines):
@@ -580,10 +578,6 @@ class StackedViews(Decisions):
             raise ValueError(f"machines of StackedViews has the view {repeated[0]!r} twice")
         return list(entries)
 
-    def _n_values(self) -> int:
-        """How many decision values a machine gives a sample."""
-        return len(self._outputs())
-
     def _fitted(self, machine: Any, own: pd.DataFrame, targets: np.ndarray, rows: np.ndarray) -> Any:
         """The machine fitted to these samples, which have the view; None where they are too few, or of one class."""
         is_classification = self.task_ == "classification"
@@ -597,17 +591,15 @@ class StackedViews(Decisions):
         if self.task_ == "regression":
             return machine.predict(own).reshape(-1, 1)
         values = machine.decision_function(own)
-        if self._n_values() == 1:
+        if len(self._outputs()) == 1:
             return values.reshape(-1, 1)
         if values.ndim == 1:
             values = np.column_stack([-values, values])
-        found = np.full((len(values), self._n_values()), np.nan)
+        found = np.full((len(values), len(self._outputs())), np.nan)
         found[:, machine.classes_] = values
         return found
 
     def _fit_regression(self, values: np.ndarray, targets: np.ndarray, C: float) -> None:
-        from sklearn.linear_model import LogisticRegression, Ridge
-
         known = ~np.isnan(values)
         n_known = np.maximum(known.sum(axis=0), 1)
         self.means_ = np.where(known, values, 0.0).sum(axis=0) / n_known
@@ -616,10 +608,7 @@ class StackedViews(Decisions):
         scale = float(np.sqrt((centred**2).sum(axis=0) / n_known).max())
         scale = scale if scale > 0.0 else 1.0
         table = (centred / scale).reshape(len(values), -1)
-        if self.task_ == "regression":
-            model: Any = Ridge(alpha=1.0 / C).fit(table, targets)
-        else:
-            model = LogisticRegression(C=C, max_iter=5000).fit(table, targets)
+        model = linear_model(self.task_, C).fit(table, targets)
         coef = np.reshape(model.coef_, (-1, *self.means_.shape))
         self.coef_ = np.array(coef / scale, dtype=np.float64, order="C")
         self.intercept_ = np.array(np.ravel(model.intercept_), dtype=np.float64)

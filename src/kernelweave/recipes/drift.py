@@ -287,18 +287,14 @@ class NewCohort:
                 f"{_amount(distance[own[0]])} standard deviations in the mean); is it another scale or batch?"
             )
         largest = columns[np.argsort(-distance[columns], kind="stable")]
-        named = [
-            f"{measures[place].removeprefix(view + '__')} by {_amount(distance[place])}" for place in largest[:_NAMED]
-        ]
-        more = ", ..." if len(columns) > _NAMED else ""
+        named = _few(
+            [f"{measures[place].removeprefix(view + '__')} by {_amount(distance[place])}" for place in largest]
+        )
         count = f"{len(columns)} of {len(own)} columns {'differs' if len(columns) == 1 else 'differ'}"
         if not len(columns):
             return f"view {view!r}: most columns differ a little from the training samples; is it another batch?"
         cause = "another scale, unit or batch" if is_view else "another unit or scale"
-        return (
-            f"view {view!r}: {count} from the training samples ({', '.join(named)}{more} standard deviations); is it "
-            f"{cause}?"
-        )
+        return f"view {view!r}: {count} from the training samples ({named} standard deviations); is it {cause}?"
 
     def _about_categories(self) -> list[str]:
         """Sentences about columns with unknown categories; singles of the training samples tell how many are usual."""
@@ -310,11 +306,10 @@ class NewCohort:
             risk = _RISK["categories"] / len(summary.categories)
             if n and n_unknown >= _LEAST["categories"] * n and binom.sf(n_unknown - 1, n, usual) < risk:
                 view = summary.views[summary.column_views[summary.columns.index(name)]]
-                named = ", ".join(repr(value) for value, _ in unknown.most_common(_NAMED))
-                more = ", ..." if len(unknown) > _NAMED else ""
+                named = _few([repr(value) for value, _ in unknown.most_common()])
                 found.append(
                     f"view {view!r}, column {name.removeprefix(view + '__')!r}: {n_unknown} of {n:.0f} samples have a "
-                    f"category that no training sample has ({named}{more}); the model ignores it"
+                    f"category that no training sample has ({named}); the model ignores it"
                 )
         return found
 
@@ -348,15 +343,15 @@ class NewCohort:
             own = np.flatnonzero((summary.measure_views == place) & gaps)
             if len(own) and view not in [summary.measures[one] for one in own]:
                 worst = own[np.argsort(-share[own], kind="stable")]
-                named = [
-                    f"{summary.measures[one].removeprefix(view + '__')} {share[one]:.0%}" for one in worst[:_NAMED]
-                ]
-                more = ", ..." if len(own) > _NAMED else ""
+                named = _few([f"{summary.measures[one].removeprefix(view + '__')} {share[one]:.0%}" for one in worst])
                 found.append(
-                    f"view {view!r}: {len(own)} columns are empty far more often than in the training samples "
-                    f"({', '.join(named)}{more})"
+                    f"view {view!r}: {len(own)} columns are empty far more often than in the training samples ({named})"
                 )
         return found
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def _amount(number: float) -> str:

@@ -8,6 +8,7 @@ not seen.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,9 +132,9 @@ class PreparedTable(TableInBlocks):
         except (TypeError, ValueError):
             raise ValueError(f"y of a regression must be numbers, but {self.target!r} has others") from None
 
-    def column(self, name: str, role: str) -> _FittedOnes:
+    def column(self, name: str, role: str) -> Any:
         """The weights of the samples, for ``sample_weight=FITTED``: 1, or 0 for those that the fit leaves out."""
-        return _FittedOnes(self)
+        return SimpleNamespace(read=self.fitted, shown="the table")
 
     def without(self, name: str) -> PreparedTable:
         """The table itself: weights are no column of it."""
@@ -147,11 +148,3 @@ class PreparedTable(TableInBlocks):
             kept[self._drawn[low:high] - first] = False
             self._decided[first] = np.packbits(kept)
         return np.unpackbits(self._decided[first], count=last - first).astype(np.float64)
-
-
-class _FittedOnes:
-    def __init__(self, table: PreparedTable):
-        self._of, self.shown = table, "the table"
-
-    def read(self, first: int, last: int) -> np.ndarray:
-        return self._of.fitted(first, last)

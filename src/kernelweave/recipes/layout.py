@@ -141,7 +141,7 @@ class TableLayout:
             column = pd.Series(_column(X, int(view.positions[0])), index=index, name=view.name)
             return column.to_frame(), column.notna().to_numpy()
         if set(view.kinds) == {NUMBER}:
-            values = _numbers(X, view.positions, view, index)
+            values = _numbers(X, view.positions, view.names, index)
             present = ~np.isnan(values).all(axis=1)
             if view.means is not None:
                 values = np.where(np.isnan(values) & present[:, None], view.means, values)
@@ -159,7 +159,7 @@ class TableLayout:
         columns: dict[int, Any] = {}
         places = np.array(view.places(NUMBER), dtype=int)
         if len(places):
-            values = _numbers(X, view.positions[places], view, index, places)
+            values = _numbers(X, view.positions[places], [view.names[place] for place in places], index)
             columns.update((place, values[:, number]) for number, place in enumerate(places.tolist()))
         for place in [*view.places(CATEGORY), *view.places(TEXT)]:
             cells = [number_as_text(value) for value in _column(X, int(view.positions[place]))]
@@ -244,7 +244,7 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
         present = np.asarray(there.all(axis=1))
     else:
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
-        values = _numbers(X, view.positions, view, index)
+        values = _numbers(X, view.positions, view.names, index)
         present = np.asarray(~np.isnan(values).all(axis=1))
         matrix = sp.csr_matrix(np.where(present[:, None], values, 0.0))
     matrix = sp.csr_matrix(matrix, dtype=np.float64)
@@ -257,9 +257,7 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
     return SparseRows(matrix, view.names, present)
 
 
-def _numbers(
-    X: Any, positions: np.ndarray, view: ViewColumns, index: pd.Index, places: np.ndarray | None = None
-) -> np.ndarray:
+def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
     """Columns of numbers as float64, NaN where one is missing, or an error that names column and sample."""
     block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
     if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
@@ -271,17 +269,15 @@ def _numbers(
     elif isinstance(X, KeptColumns) and np.isin(positions, X.sparse_positions()).all():
         values = _from_sparse(X, positions)
     else:
-        names = view.names if places is None else [view.names[place] for place in places]
         columns = [_as_numbers(_column(X, int(p)), n, index) for p, n in zip(positions, names, strict=True)]
         values = np.column_stack(columns)
     with np.errstate(invalid="ignore"):
         wrong = np.abs(values) > LARGEST
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        name = view.names[column if places is None else places[column]]
         raise ValueError(
-            f"the column {name!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); replace such "
-            "values, or leave them empty"
+            f"the column {names[column]!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); "
+            "replace such values, or leave them empty"
         )
     return values
 

@@ -97,26 +97,33 @@ def _columns(
     X: pd.DataFrame, kinds: pd.DataFrame, labels: np.ndarray, numbers: np.ndarray | None
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Names, values (numbers, or codes of texts) and presence of the columns that may be copies."""
-    used = ~kinds["kind"].isin([LEFT_OUT, SIMILARITY]).to_numpy()
-    is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes])
-    plain = np.flatnonzero(used & is_plain)
+    used = np.flatnonzero(~kinds["kind"].isin([LEFT_OUT, SIMILARITY]).to_numpy())
+    for names, block, present in _blocks(X, used):
+        is_codes = present is None and block.dtype.kind == "i"
+        for place in [0] if is_codes else np.flatnonzero(_probed(block, labels, numbers)):
+            values = block[:, place]
+            there = present if present is not None else values >= 0 if is_codes else ~np.isnan(values)
+            yield names[place], values, there
+
+
+def _blocks(
+    X: pd.DataFrame, places: np.ndarray, rows: Any = slice(None)
+) -> Iterator[tuple[list[str], np.ndarray, np.ndarray | None]]:
+    """Columns, a few at a time: names, numbers (or codes of other values, -1 where missing), and presence if sparse."""
+    is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes], dtype=bool)
+    plain = places[is_plain[places]]
     for start in range(0, len(plain), _CHUNK):
-        places = plain[start : start + _CHUNK]
-        block = X.iloc[:, places].to_numpy(dtype=np.float64)
-        for place in np.flatnonzero(_probed(block, labels, numbers)):
-            yield str(X.columns[places[place]]), block[:, place], ~np.isnan(block[:, place])
-    for place in np.flatnonzero(used & ~is_plain):
-        column = X.iloc[:, place]
-        if isinstance(column.array, SparseRows):
-            matrix, present = column.array.matrix.tocsc(), column.array.present
-            for start in range(0, matrix.shape[1], _CHUNK):
-                block = matrix[:, start : start + _CHUNK].toarray()
-                for feature in np.flatnonzero(_probed(block, labels, numbers)):
-                    name = column.array.dtype.features[start + feature]
-                    yield f"{X.columns[place]}, {name}", block[:, feature], present
-        else:
-            codes = pd.factorize(column.astype(object))[0]
-            yield str(X.columns[place]), codes, codes >= 0
+        chunk = plain[start : start + _CHUNK]
+        yield [str(name) for name in X.columns[chunk]], X.iloc[rows, chunk].to_numpy(dtype=np.float64), None
+    for place in places[~is_plain[places]]:
+        name, column = X.columns[place], X.iloc[rows, place]
+        if not isinstance(column.array, SparseRows):
+            yield [str(name)], pd.factorize(column.astype(object))[0][:, None], None
+            continue
+        matrix, features = column.array.matrix.tocsc(), column.array.dtype.features
+        for start in range(0, matrix.shape[1], _CHUNK):
+            names = [f"{name}, {feature}" for feature in features[start : start + _CHUNK]]
+            yield names, matrix[:, start : start + _CHUNK].toarray(), column.array.present
 
 
 def _probed(block: np.ndarray, labels: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
@@ -178,7 +185,6 @@ def _is_function(values: np.ndarray, numbers: np.ndarray) -> bool:
 MOST_EXPECTED = 0.05  # chance twins
 FEWEST_DIFFERENT = 10  # samples of a part, so that there are 45 pairs by which shares are known
 _MOST_PARTS = 8
-_CHUNK = 256  # columns that are looked at together
 _DIGITS = 6  # of a similarity: those of two equal samples differ by rounding, which is far less
 
 
@@ -277,13 +283,14 @@ def _views(X: pd.DataFrame, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataF
         if kinds["kind"].iloc[places[0]] == SIMILARITY:
             found.append(_matrix_view(X.iloc[:, places[0]], matrices[str(view)]))
             continue
-        found.append(_View(_presence(X, places), lambda rows, places=places: _blocks(X, places, rows)))
+        present = X.iloc[:, places].notna().to_numpy().any(axis=1)
+        found.append(_View(present, lambda rows, places=places: _column_bits(X, places, rows)))
     return found
 
 
-def _presence(X: pd.DataFrame, places: np.ndarray) -> np.ndarray:
-    sparse = [place for place in places if isinstance(X.iloc[:, place].array, SparseRows)] if len(places) == 1 else []
-    return X.iloc[:, sparse[0]].array.present if sparse else X.iloc[:, places].notna().to_numpy().any(axis=1)
+def _column_bits(X: pd.DataFrame, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
+    for _, block, _ in _blocks(X, places, rows):
+        yield _bits(block)
 
 
 def _matrix_view(ids: pd.Series, matrix: pd.DataFrame) -> _View:
@@ -296,27 +303,6 @@ def _matrix_view(ids: pd.Series, matrix: pd.DataFrame) -> _View:
             yield _bits(np.round(values[place[rows], start : start + _CHUNK] / scale, _DIGITS))
 
     return _View(ids.notna().to_numpy() & (place >= 0), blocks)
-
-
-def _blocks(X: pd.DataFrame, places: np.ndarray, rows: np.ndarray) -> Iterator[np.ndarray]:
-    for start in range(0, len(places), _CHUNK):
-        part = X.iloc[rows, places[start : start + _CHUNK]]
-        if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in part.dtypes):
-            yield _bits(part.to_numpy(dtype=np.float64))
-            continue
-        for place in range(part.shape[1]):
-            yield from _column(part.iloc[:, place])
-
-
-def _column(column: pd.Series) -> Iterator[np.ndarray]:
-    if isinstance(column.array, SparseRows):
-        matrix = column.array.matrix
-        for start in range(0, matrix.shape[1], _CHUNK):
-            yield _bits(matrix[:, start : start + _CHUNK].toarray())
-    elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
-        yield _bits(column.to_numpy(dtype=np.float64))[:, None]
-    else:
-        yield pd.factorize(column.astype(object))[0].astype(np.int64).view(np.uint64)[:, None]
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

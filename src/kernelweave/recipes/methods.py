@@ -37,8 +37,6 @@ from .kinds import as_frame, column_kinds, given_kinds
 from .layout import TableLayout, ViewColumns
 from .preparation import joined_transformer, reduced, view_kernels, view_transformer
 
-EFFORTS = ("full", "quick")
-
 # C of kernel machines, by task and effort: the kernels have a unit diagonal and regressions a target of variance 1.
 _COSTS: dict[str, dict[str, Sequence[float]]] = {
     "classification": {"full": (0.3, 3.0, 30.0), "quick": (3.0,)},
@@ -50,29 +48,17 @@ _LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
     "regression": {"full": (0.001, 0.01, 0.1, 1.0), "quick": (0.01, 0.1)},
 }
 
-# Parameters to choose from besides C, by method and effort.
-_GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
-    "localized": {"full": {"combiner__l2": (0.1, 0.01)}, "quick": {}},
-}
 _STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
 
-# Options of the combiners.
-COMBINERS: dict[str, dict[str, dict[str, Any]]] = {
-    "lp": {"full": {"p": 4.0 / 3.0}, "quick": {"p": 4.0 / 3.0}},
-    "convex": {"full": {}, "quick": {}},
-    "localized": {"full": {}, "quick": {"l2": 0.03}},
-    "projected": {
-        "full": {"n_components": 10, "gating_components": 2},
-        "quick": {"n_components": 10, "gating_components": 2},
-    },
+# Options of combiners and of other models, and those of quick efforts in their place.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "lp": {"p": 4.0 / 3.0},
+    "projected": {"n_components": 10, "gating_components": 2},
+    "stacking": {"machine_C": 3.0},
+    "forest": {"n_trees": 300},
+    "boosting": {"learning_rate": 0.1},
 }
-
-# Options of the other models.
-OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "stacking": {"full": {"machine_C": 3.0}, "quick": {"machine_C": 3.0}},
-    "forest": {"full": {"n_trees": 300}, "quick": {"n_trees": 100}},
-    "boosting": {"full": {"learning_rate": 0.1}, "quick": {"learning_rate": 0.1}},
-}
+_QUICK_OPTIONS: dict[str, dict[str, Any]] = {"localized": {"l2": 0.03}, "forest": {"n_trees": 100}}
 
 EPSILON = 0.1  # of a regression whose target has variance 1
 
@@ -96,12 +82,15 @@ def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
     if method == "stacking":
         return {"C": _STACKING_COSTS[effort]}
     costs = _LINEAR_COSTS if method == "linear" else _COSTS
-    return {"C": costs[task][effort], **_GRIDS.get(method, {}).get(effort, {})}
+    grid: dict[str, Sequence[Any]] = {"C": costs[task][effort]}
+    if (method, effort) == ("localized", "full"):
+        grid["combiner__l2"] = (0.1, 0.01)
+    return grid
 
 
-def combiner_options(method: str, effort: str) -> dict[str, Any]:
-    """The fixed options of a method's combiner."""
-    return dict(COMBINERS.get(method.partition(":")[0], {}).get(effort, {}))
+def model_options(method: str, effort: str) -> dict[str, Any]:
+    """The fixed options of a method's combiner or model."""
+    return _OPTIONS.get(method, {}) | (_QUICK_OPTIONS.get(method, {}) if effort == "quick" else {})
 
 
 ALONE = "alone:"
@@ -269,7 +258,7 @@ class ModelMaker:
         return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]
 
     def _combiner(self, present: np.ndarray) -> Any:
-        options = combiner_options(self.method, self.effort)
+        options = model_options(self.method, self.effort)
         if self.method == "lp":
             return LpMKL(**options)
         if self.method == "convex":
@@ -326,7 +315,7 @@ class ModelMaker:
     def _stacking(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         from .baselines import StackedViews
 
-        options = dict(OPTIONS["stacking"][self.effort])
+        options = model_options(self.method, self.effort)
         cost = options.pop("machine_C")
         machines = []
         for view in self._there(present):
@@ -338,8 +327,8 @@ class ModelMaker:
         from .baselines import ColumnModel
 
         transformer = joined_transformer(self.layout, table)
-        options = OPTIONS.get(self.method, {}).get(self.effort, {})
-        return ColumnModel(self.method, transformer, task=self.task, **options, **self.options)
+        options = self.options | model_options(self.method, self.effort)
+        return ColumnModel(self.method, transformer, task=self.task, **options)
 
 
 def needed_views(method: str, layout: TableLayout, present: np.ndarray) -> list[str]:

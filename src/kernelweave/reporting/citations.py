@@ -6,33 +6,31 @@ Titles and places are those of the bibliography of Gönen's thesis (2010), where
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .. import combiners
 from .._version import __version__
-from .content import Block, Code, Section, Text
+from .content import Code, Section, Text
 from .subject import Subject, method_in_words
-from .words import listed
+from .words import inner_combiner, listed
 
 
 def cite_section(subject: Subject) -> Section:
     keys = reference_keys(subject)
     own = f"Kernelweave developers. Kernelweave, version {__version__}. Software for multiple kernel learning."
-    blocks: list[Block] = [
-        Text(text="If you publish results of this model, please cite the software and the papers of the method."),
-        Text(text=own),
-        *(Text(text=REFERENCES[key].text()) for key in keys),
-        *(Text(text=text) for text in _further(subject)),
-        Code(title="BibTeX", text="\n\n".join([_software(), *(REFERENCES[key].bibtex() for key in keys)])),
-    ]
-    return Section(id="cite", title="How to cite", blocks=blocks)
+    lines = ["If you publish results of this model, please cite the software and the papers of the method.", own]
+    lines += [REFERENCES[key].text() for key in keys]
+    if subject.model is None:
+        method = method_in_words(subject.cohort)
+        lines.append(f"The method, {method}, uses scikit-learn, which asks to be cited, too.")
+    entries = Code(title="BibTeX", text="\n\n".join([_software(), *(REFERENCES[key].bibtex() for key in keys)]))
+    return Section(id="cite", title="How to cite", blocks=[*(Text(text=line) for line in lines), entries])
 
 
 def reference_keys(subject: Subject) -> list[str]:
     """The papers of the combiner and of its gates, as keys of `REFERENCES`."""
     if subject.model is None:
         return []
-    combiner = _combiner(subject)
+    combiner = inner_combiner(subject.model.combiner_)
     found = list(OF_COMBINERS.get(type(combiner), ()))
     if isinstance(combiner, combiners.Localized) and subject.task == "regression":
         found.insert(1, "localized-regression")
@@ -40,17 +38,6 @@ def reference_keys(subject: Subject) -> list[str]:
     if getattr(subject.model, "soft_labels", None) is not None:
         found.append("posterior")
     return list(dict.fromkeys(found))
-
-
-def _combiner(subject: Subject) -> Any:
-    combiner = subject.model.combiner_
-    return combiner.combiner if isinstance(combiner, combiners.PerOutput) else combiner
-
-
-def _further(subject: Subject) -> list[str]:
-    if subject.model is None:
-        return [f"The method, {method_in_words(subject.cohort)}, uses scikit-learn, which asks to be cited, too."]
-    return []
 
 
 def _software() -> str:

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 Cell = str | float | int | bool | None  # of a table; None, and a number that is not finite, is shown as a dash
 
@@ -420,7 +420,6 @@ class Contents:
         return from_plain(cls, document, {Block: BLOCKS})
 
 
-T = TypeVar("T")
 _WORDS = {str: "text", float: "a number", int: "a whole number", bool: "true or false", type(None): "null"}
 
 
@@ -442,12 +441,12 @@ def to_plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def from_plain(form: type[T], value: Any, kinds: Mapping[type, Mapping[str, type]], where: str = "report") -> T:
-    """An object of a dataclass from what `to_plain` gave."""
-    return _read(form, value, kinds, where)
+def from_plain(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], where: str = "report") -> Any:
+    """An object of a dataclass from what `to_plain` gave, or an error that names the first field at fault.
 
-
-def _read(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], where: str) -> Any:
+    `kinds` maps a base class to its subclasses by their name in JSON, ``{Block: {"text": Text}}``; `where` is the name
+    of the value in errors.
+    """
     origin, parts = typing.get_origin(form), typing.get_args(form)
     if form is Any:
         return value
@@ -455,13 +454,13 @@ def _read(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], where
         lists = [part for part in parts if typing.get_origin(part) is not None]
         if not lists:
             return _read_scalar(parts, value, where)
-        return None if value is None and type(None) in parts else _read(lists[0], value, kinds, where)
+        return None if value is None and type(None) in parts else from_plain(lists[0], value, kinds, where)
     if origin is list:
         _demand(isinstance(value, list), where, "a list", value)
-        return [_read(parts[0], part, kinds, f"{where}[{place}]") for place, part in enumerate(value)]
+        return [from_plain(parts[0], part, kinds, f"{where}[{place}]") for place, part in enumerate(value)]
     if origin is dict:
         _demand(isinstance(value, dict), where, "an object", value)
-        return {str(key): _read(parts[1], part, kinds, f"{where}.{key}") for key, part in value.items()}
+        return {str(key): from_plain(parts[1], part, kinds, f"{where}.{key}") for key, part in value.items()}
     if dataclasses.is_dataclass(form):
         return _read_object(form, value, kinds, where)
     if form is float and value is None:
@@ -492,7 +491,7 @@ def _read_object(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]]
         if name not in value and not optional:
             raise ValueError(f"{where} lacks the field {name!r}")
     hints = typing.get_type_hints(form)
-    given = {name: _read(hints[name], part, kinds, f"{where}.{name}") for name, part in value.items()}
+    given = {name: from_plain(hints[name], part, kinds, f"{where}.{name}") for name, part in value.items()}
     try:
         return form(**given)
     except ValueError as error:  # parts that do not fit together

@@ -14,7 +14,7 @@ from typing import TypeVar
 from .content import Cell
 
 DASH = "–"
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def is_missing(value: Cell) -> bool:
@@ -91,13 +91,18 @@ def one_line(text: str, longest: int = 0) -> str:
     return text if not longest or len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+def in_powers(value: float, digits: int, times: str) -> str:
+    """A number and a power of ten."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}{times}10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+
+
 def _number(value: float) -> str:
     size = abs(value)
     if isinstance(value, int) and size < 10**6:
         return str(value)
     if size and not 1e-3 <= size < 1e6:
-        mantissa, exponent = f"{value:.3e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+        return in_powers(value, 3, " × ")
     return f"{value:.4g}" if size < 1000 else f"{value:.0f}"
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -104,7 +104,7 @@ class Report:
 
     def to_html(self) -> str:
         """The page as one self-contained file, below one megabyte."""
-        return render_document(self.contents)
+        return render("document.html", self.contents)
 
     def to_markdown(self) -> str:
         """Headline, text and tables; of charts, the tables of their numbers where they are short."""
@@ -115,7 +115,7 @@ class Report:
         return json.dumps(self.contents.to_plain(), indent=1, allow_nan=False) + "\n"
 
     def _repr_html_(self) -> str:
-        return render_fragment(self.contents)
+        return render("notebook.html", self.contents)
 
     def __repr__(self) -> str:
         return f"Report({self.contents.title!r}, {len(self.contents.sections)} sections)"
@@ -124,15 +124,8 @@ class Report:
 LARGEST = 950_000  # bytes of a page
 
 
-def render_document(contents: Contents) -> str:
-    return _in_detail("document.html", contents)
-
-
-def render_fragment(contents: Contents) -> str:
-    return _in_detail("notebook.html", contents)
-
-
-def _in_detail(template: str, contents: Contents) -> str:
+def render(template: str, contents: Contents) -> str:
+    """The page in the greatest detail with which it is smaller than a megabyte."""
     for detail in LEVELS:
         text = _render(template, lay_out(contents, detail))
         if len(text.encode()) <= LARGEST:
@@ -184,20 +177,6 @@ def _hash(source: str) -> str:
 
 _FEW = 3  # columns of a small table
 _LONG = 24  # characters of a text that is not to be broken into many short lines
-
-
-@dataclass(frozen=True)
-class ShownText:
-    text: str
-    strong: bool
-    type: str = "text"
-
-
-@dataclass(frozen=True)
-class ShownCode:
-    text: str
-    title: str
-    type: str = "code"
 
 
 @dataclass(frozen=True)
@@ -261,7 +240,7 @@ class ShownChart:
     type: str = "chart"
 
 
-Shown = ShownText | ShownCode | ShownTable | ShownChart
+Shown = Text | Code | ShownTable | ShownChart
 
 
 @dataclass(frozen=True)
@@ -300,9 +279,9 @@ def _section(section: Section, number: int, detail: Detail) -> ShownSection:
 def _block(block: Block, name: str, detail: Detail) -> Shown:
     match block:
         case Text():
-            return ShownText(clean(block.text), block.strong)
+            return replace(block, text=clean(block.text))
         case Code():
-            return ShownCode(clean(block.text), one_line(block.title))
+            return replace(block, text=clean(block.text), title=one_line(block.title))
         case Table():
             return lay_out_table(block, name, detail)
         case Chart():

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..combiners import DescentCombiner, PerOutput
+from ..combiners import DescentCombiner
 from ..estimators.explanations import terms_of
 from .content import Bars, Block, Cell, Column, Heatmap, Line, Lines, Section, Table, Text
 from .subject import Subject, overall_weights
-from .words import MOST, counted, kernel_in_words, listed, only_some, written
+from .words import MOST, counted, inner_combiner, kernel_in_words, listed, only_some, written
 
 _MOST_ROWS = 40
 
@@ -184,14 +184,8 @@ def ran_out_of_steps(model: Any) -> bool:
     return isinstance(combiner, DescentCombiner) and len(model.history_) > combiner.max_iter
 
 
-def inner_combiner(model: Any) -> Any:
-    """The combiner; that of each output where they have weights of their own."""
-    combiner = model.combiner_
-    return combiner.combiner if isinstance(combiner, PerOutput) else combiner
-
-
 def about_certificate(model: Any) -> list[str]:
-    share, descends = relative_gap(model), isinstance(inner_combiner(model), DescentCombiner)
+    share, descends = relative_gap(model), isinstance(inner_combiner(model.combiner_), DescentCombiner)
     if not is_certified(model):
         return [
             "Nothing certifies the fit: a kernel is not positive semidefinite, so that the problem has several local "

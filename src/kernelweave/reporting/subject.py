@@ -42,7 +42,7 @@ class Subject:
     def __init__(self, estimator: Any, X: Any, y: Any = None):
         check_one_table(X)
         self.estimator = estimator
-        self.cohort: Any = estimator if is_cohort_model(estimator) else None
+        self.cohort: Any = estimator if isinstance(estimator, CohortModel) else None
         self.model: Any = _kernel_machine(estimator)
         self.X = as_pandas(X)
         self.n_samples = _num_samples(self.X)
@@ -201,10 +201,6 @@ def overall_weights(model: Any) -> pd.Series:
     return weights.mean(axis=0) if isinstance(weights, pd.DataFrame) else weights
 
 
-def is_cohort_model(estimator: Any) -> bool:
-    return isinstance(estimator, CohortModel)
-
-
 def method_in_words(cohort: Any) -> str:
     """The method of a `CohortModel`, as tables call it."""
     return method_names(cohort.task_, cohort.views).get(cohort.method, cohort.method)
@@ -214,12 +210,12 @@ def _kernel_machine(estimator: Any) -> Any:
     """The fitted kernel machine inside an estimator; None where a `CohortModel` has another model."""
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
-    inside = estimator.model_ if is_cohort_model(estimator) else estimator
+    inside = estimator.model_ if isinstance(estimator, CohortModel) else estimator
     model = fitted_model(inside)
     if isinstance(model, MKLClassifier | MKLRegressor | MKLOneClass):
         check_is_fitted(model)
         return model
-    if is_cohort_model(estimator):
+    if isinstance(estimator, CohortModel):
         return None
     several = len(getattr(estimator, "calibrated_classifiers_", [])) > 1
     raise ValueError(

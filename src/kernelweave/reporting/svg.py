@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from .content import Chart
-from .formatting import DASH, clean, one_line
+from .formatting import DASH, SUPERSCRIPTS, clean, in_powers, one_line
 
 Element = ElementTree.Element
 Attribute = str | float | int
@@ -89,7 +89,6 @@ def fitted(text: str, width: float, size: float) -> str:
 
 
 _LARGEST = 1e290  # beyond it a range overflows; such numbers are drawn at the edge
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
@@ -153,7 +152,7 @@ class Scale:
         unit = {"percent": " %", "seconds": " s"}.get(kind, "")
         size = max(abs(self.low), abs(self.high)) * factor
         if size >= 1e6 or step < 1e-5:
-            return _with_power(value) + unit
+            return ("0" if value == 0 else in_powers(value, 2, "×")) + unit
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
         text = f"{value:.{decimals}f}"
         return (text.removeprefix("-") if float(text) == 0 else text) + unit
@@ -178,14 +177,7 @@ class LogScale(Scale):
 
     def label(self, value: float, most: int, kind: str = "number") -> str:
         power = round(math.log10(value))
-        return f"{value:g}" if -3 <= power <= 4 else f"10{str(power).translate(_SUPERSCRIPTS)}"
-
-
-def _with_power(value: float) -> str:
-    if value == 0:
-        return "0"
-    mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+        return f"{value:g}" if -3 <= power <= 4 else f"10{str(power).translate(SUPERSCRIPTS)}"
 
 
 COLOURS = 7

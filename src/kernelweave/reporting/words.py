@@ -135,8 +135,13 @@ _KERNELS: dict[type, str] = {
 }
 
 
+def inner_combiner(combiner: Any) -> Any:
+    """The combiner itself; that of each output where outputs have weights of their own."""
+    return combiner.combiner if isinstance(combiner, combiners.PerOutput) else combiner
+
+
 def combiner_in_words(combiner: Any) -> str:
-    inner = combiner.combiner if isinstance(combiner, combiners.PerOutput) else combiner
+    inner = inner_combiner(combiner)
     found = next((words for cls, words in _COMBINERS.items() if type(inner) is cls), type(inner).__name__)
     if isinstance(inner, combiners.Projected) and inner.gating is not None:
         found = "learned projections of each view, with weights that differ from sample to sample"
