@@ -79,10 +79,10 @@ class Design:
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
         design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
-        handed = design._handed(views)
+        source = design._source(views)
         if isinstance(transformer, ColumnTransformer):
-            design.documents = _documents(transformer, handed)
-        filled = design._filled(handed)
+            design.documents = _documents(transformer, source)
+        filled = design._filled(source)
         fitted = design.transformer = clone(transformer)
         try:
             if components is not None:
@@ -93,7 +93,7 @@ class Design:
         except Exception as error:
             raise ValueError(f"the preparation {type(fitted).__name__} of all columns fails: {error}") from error
         if isinstance(fitted, ColumnTransformer):
-            design.read = _read(fitted, handed)
+            design.read = _read(fitted, source)
         design.width = design.table(views).shape[1]
         if design.width == 0:
             raise ValueError("the preparation makes no features of the columns of X, so there is nothing to fit to")
@@ -101,11 +101,11 @@ class Design:
 
     def table(self, views: Views, without: np.ndarray | None = None) -> Any:
         """The features of samples: an array or CSR matrix of shape (n_samples, width)."""
-        handed = self._handed(views)
+        source = self._source(views)
         if without is not None:
-            handed = _without(handed, without)
+            source = _without(source, without)
         try:
-            values = self.transformer.transform(self._filled(handed))
+            values = self.transformer.transform(self._filled(source))
         except MemoryError:
             raise
         except Exception as error:
@@ -149,7 +149,7 @@ class Design:
             pairs.append((view, feature.removeprefix(f"{view}{SEPARATOR}")))
         return pd.MultiIndex.from_tuples(pairs, names=["view", "feature"])
 
-    def _handed(self, views: Views) -> Any:
+    def _source(self, views: Views) -> Any:
         table, _ = self.kind.table(views, np.arange(self.n_in), "X")
         return table
 

@@ -54,31 +54,6 @@ _NAMED = 3  # columns or categories that a sentence names
 class CohortSummary:
     """What the training samples looked like, in a few numbers for each column and view.
 
-    Attributes
-    ----------
-    n_samples : int
-    views : list of str
-    shares : ndarray of float, shape (n_views,)
-        Which share of the samples has each view.
-    columns : list of str
-        The columns of X that are not left out.
-    column_views : ndarray of int, shape (n_columns,)
-        Positions of their views.
-    measures : list of str
-        What numbers are taken of a sample: columns of numbers, and of a sparse view or a matrix its name.
-    measure_views : ndarray of int, shape (n_measures,)
-    grid : ndarray of float, shape (n_quantiles, n_measures)
-    moments : ndarray of float, shape (6, n_measures)
-        How many samples have the number, its mean, standard deviation, smallest and largest value, and the mean of
-        ``|2 u - 1|``.
-    categories : list of str
-        Columns of categories.
-    values : list of list of str
-        The categories of each, and how many of them one sample only has, as `singles`.
-    singles : ndarray of float, shape (n_categories,)
-    pairs : list of PairStructure
-        For each view that has several columns which go together.
-
     >>> import numpy as np
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
@@ -99,17 +74,20 @@ class CohortSummary:
 
     n_samples: int
     views: list[str]
-    shares: np.ndarray
-    columns: list[str]
-    column_views: np.ndarray
+    shares: np.ndarray  # (n_views,): which share of the samples has each view
+    columns: list[str]  # the columns of X that are not left out
+    column_views: np.ndarray  # (n_columns,): positions of their views
+    # what numbers are taken of a sample: columns of numbers, and of a sparse view or a matrix its name
     measures: list[str]
-    measure_views: np.ndarray
-    grid: np.ndarray
+    measure_views: np.ndarray  # (n_measures,)
+    grid: np.ndarray  # (n_quantiles, n_measures)
+    # (6, n_measures): how many samples have the number, its mean, standard deviation, smallest and largest value, and
+    # the mean of ``|2 u - 1|``
     moments: np.ndarray
-    categories: list[str]
-    values: list[list[str]]
-    singles: np.ndarray
-    pairs: list[PairStructure]
+    categories: list[str]  # columns of categories
+    values: list[list[str]]  # the categories of each, and how many of them one sample only has, as `singles`
+    singles: np.ndarray  # (n_categories,)
+    pairs: list[PairStructure]  # for each view that has several columns which go together
 
     @classmethod
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
@@ -475,25 +453,14 @@ class PairStructure:
 
     Pairs are chosen by half of the samples, and their rank correlation is that of the other half, so that it is the one
     to be expected in new samples.
-
-    Attributes
-    ----------
-    first, second : ndarray of int, shape (n_pairs,)
-        Positions of the columns.
-    sign : ndarray of float, shape (n_pairs,)
-        1 for columns that grow together, -1 for others.
-    mean, scale : float
-        Of the pairs' mean rank correlation over samples.
-    n_samples : int
-        Samples of the second half.
     """
 
-    first: np.ndarray
+    first: np.ndarray  # (n_pairs,), as `second`: positions of the columns
     second: np.ndarray
-    sign: np.ndarray
-    mean: float
+    sign: np.ndarray  # 1 for columns that grow together, -1 for others
+    mean: float  # with `scale`: of the pairs' mean rank correlation over samples
     scale: float
-    n_samples: int
+    n_samples: int  # samples of the second half
 
     @classmethod
     def of(cls, u: np.ndarray, places: np.ndarray) -> PairStructure | None:

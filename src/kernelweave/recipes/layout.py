@@ -29,28 +29,15 @@ LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
 
 @dataclass(frozen=True, eq=False)
 class ViewColumns:
-    """The columns of one view.
-
-    Attributes
-    ----------
-    name : str
-    positions : ndarray of int
-        Where the columns are among the features of X; a sparse view has a feature for each of its columns.
-    names : list of str
-        What the columns are called in the table.
-    kinds : list of str
-        "number", "category" or "text" for each column, or "similarity".
-    is_sparse : bool
-        Whether the view is one column of sparse rows in the table.
-    means : ndarray of float, shape (n_columns,), or None
-        Of a view of numbers without gaps: what stands in the place of gaps of new samples.
-    """
+    """The columns of one view."""
 
     name: str
+    # where the columns are among the features of X; a sparse view has a feature for each of its columns
     positions: np.ndarray
-    names: list[str]
-    kinds: list[str]
-    is_sparse: bool = False
+    names: list[str]  # what the columns are called in the table
+    kinds: list[str]  # "number", "category" or "text" for each column, or "similarity"
+    is_sparse: bool = False  # whether the view is one column of sparse rows in the table
+    # (n_columns,): of a view of numbers without gaps: what stands in the place of gaps of new samples
     means: np.ndarray | None = None
 
     @property
@@ -65,13 +52,6 @@ class ViewColumns:
 class TableLayout:
     """The views that a model reads.
 
-    Attributes
-    ----------
-    views : list of ViewColumns
-    joined : bool
-        Whether one transformer reads the columns of all views together: documents of samples that lack a view are then
-        empty, and so are their sparse rows.
-
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
     >>> from kernelweave.recipes.layout import TableLayout
@@ -85,6 +65,8 @@ class TableLayout:
     """
 
     views: list[ViewColumns]
+    # whether one transformer reads the columns of all views together: documents of samples that lack a view are then
+    # empty, and so are their sparse rows
     joined: bool = False
 
     @classmethod

@@ -190,21 +190,11 @@ _DIGITS = 6  # of a similarity: those of two equal samples differ by rounding, w
 
 @dataclass(frozen=True)
 class Twins:
-    """Samples that are equal in all views.
+    """Samples that are equal in all views."""
 
-    Attributes
-    ----------
-    sets : ndarray of int, shape (n_samples,)
-        The same number for samples that are equal.
-    n_samples : int
-        How many samples are equal to another one.
-    n_sets : int
-        How many different ones these are.
-    """
-
-    sets: np.ndarray
-    n_samples: int
-    n_sets: int
+    sets: np.ndarray  # (n_samples,): the same number for samples that are equal
+    n_samples: int  # how many samples are equal to another one
+    n_sets: int  # how many different ones these are
 
     @property
     def sentence(self) -> str:

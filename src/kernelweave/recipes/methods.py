@@ -207,33 +207,17 @@ def method_layout(method: str, layout: TableLayout) -> TableLayout:
 
 @dataclass
 class ModelMaker:
-    """Makes the unfitted model of a method for given training samples.
-
-    Attributes
-    ----------
-    method, task, effort : str
-    layout : TableLayout
-        Of the views that the method reads.
-    matrices : mapping from name to Precomputed
-    needs : list of str
-        Views of which each sample has one, see `needed_views`.
-    options : dict
-        Parameters of the model: n_jobs, random_state.
-    approximation : object
-        As that of `MKLClassifier`: None for exact kernels.
-    notes : list of str
-        What was decided for the last model, in words.
-    """
+    """Makes the unfitted model of a method for given training samples."""
 
     method: str
     task: str
     effort: str
-    layout: TableLayout
+    layout: TableLayout  # of the views that the method reads
     matrices: Mapping[str, Precomputed]
-    needs: list[str]
-    options: dict[str, Any]
-    approximation: Any = None
-    notes: list[str] = field(default_factory=list)
+    needs: list[str]  # views of which each sample has one, see `needed_views`
+    options: dict[str, Any]  # parameters of the model: n_jobs, random_state
+    approximation: Any = None  # as that of `MKLClassifier`: None for exact kernels
+    notes: list[str] = field(default_factory=list)  # what was decided for the last model, in words
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         """The unfitted model for these training samples."""

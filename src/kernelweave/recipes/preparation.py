@@ -104,7 +104,8 @@ def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
         steps.append(("numbers", _numbers(part.iloc[:, numbers].to_numpy(dtype=np.float64), part), numbers))
     categories = [place for place, kind in enumerate(kinds) if kind == CATEGORY]
     if categories:
-        steps.append(("categories", _categories(), categories))
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
+        steps.append(("categories", encoder, categories))
     texts = [place for place, kind in enumerate(kinds) if kind == TEXT]
     steps += [(f"text{number}", _words(), place) for number, place in enumerate(texts)]
     return ColumnTransformer(steps)
@@ -117,10 +118,6 @@ def _numbers(values: np.ndarray, part: pd.DataFrame) -> Any:
         return Pipeline([("impute", median), ("scale", StandardScaler())])
     fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
     return Pipeline([("scale", StandardScaler()), ("impute", fill)])
-
-
-def _categories() -> Any:
-    return OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
 
 
 def _words() -> Any:

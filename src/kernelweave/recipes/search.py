@@ -42,7 +42,8 @@ def balanced_folds(
 
     Groups are dealt out one by one, large ones first and in random order among those of one size, each to the fold in
     which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
-    splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then.
+    splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then. Labels are
+    classes from 0, all 0 for a regression.
 
     >>> import numpy as np
     >>> from kernelweave.recipes.search import balanced_folds
@@ -119,23 +120,13 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """What a search found."""
 
-    Attributes
-    ----------
-    setting : dict
-        The one with the best mean score; the first of those that are equal.
-    score : float
-        Its mean score, NaN where no fold could be had.
-    table : DataFrame
-        Columns ``setting`` (as text), ``score`` and ``std``.
-    values : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Decision values of the best setting for samples that the model was not fitted to; NaN for those never tested.
-    """
-
-    setting: dict[str, Any]
-    score: float
-    table: pd.DataFrame
+    setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
+    score: float  # its mean score, NaN where no fold could be had
+    table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
+    # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
+    # fitted to; NaN for those never tested
     values: np.ndarray
 
 
@@ -254,13 +245,6 @@ _LEAST = 4.0 * float(np.finfo(float).eps)  # of log-odds, so that a lead within 
 class Calibration:
     """Constants that turn decision values into probabilities.
 
-    Attributes
-    ----------
-    slope : ndarray of shape (1,)
-        Positive.
-    intercept : ndarray of shape (1,)
-        Of two classes; 0 for more.
-
     >>> import numpy as np
     >>> from kernelweave.recipes.search import Calibration
     >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
@@ -271,8 +255,8 @@ class Calibration:
            [0.17, 0.83]])
     """
 
-    slope: np.ndarray
-    intercept: np.ndarray
+    slope: np.ndarray  # (1,): positive
+    intercept: np.ndarray  # (1,): of two classes; 0 for more
 
     @classmethod
     def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:

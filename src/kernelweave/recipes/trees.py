@@ -20,11 +20,6 @@ from ..solvers.trees import add_leaves
 class LinearScores:
     """``X @ coef.T + intercept``.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_outputs, width)
-    intercept : ndarray of shape (n_outputs,)
-
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from kernelweave.recipes.trees import LinearScores
@@ -34,8 +29,8 @@ class LinearScores:
            [3.]])
     """
 
-    coef: np.ndarray
-    intercept: np.ndarray
+    coef: np.ndarray  # (n_outputs, width)
+    intercept: np.ndarray  # (n_outputs,)
 
     @property
     def width(self) -> int:
@@ -69,26 +64,6 @@ _TOLERANCE = 1e-10
 class TreeSum:
     """Sums over the leaves of decision trees.
 
-    Attributes
-    ----------
-    width : int
-        Number of features.
-    roots, first : ndarray of int32, shape (n_trees,)
-        The first node of each tree, and the first output that its leaves have values for.
-    left, right : ndarray of int32, shape (n_nodes,)
-        The children of each node, which stand behind it; -1 for a leaf.
-    reads : ndarray of int32, shape (n_nodes,)
-        The feature that a node compares; for a leaf, its row in `values`.
-    threshold : ndarray of shape (n_nodes,)
-        A sample goes left where its feature is at most this.
-    missing_left : ndarray of bool, shape (n_nodes,)
-        Whether a sample that lacks the feature goes left.
-    values : ndarray of shape (n_leaves, n_values)
-    offset : ndarray of shape (n_outputs,)
-    factor : float
-    single : bool
-        Whether features are rounded to single precision first, as forests of scikit-learn do.
-
     >>> import numpy as np
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> from kernelweave.recipes.trees import TreeSum
@@ -98,18 +73,19 @@ class TreeSum:
     True
     """
 
-    width: int
+    width: int  # number of features
+    # (n_trees,): the first node of each tree, and the first output that its leaves have values for
     roots: np.ndarray
     first: np.ndarray
-    left: np.ndarray
+    left: np.ndarray  # (n_nodes,), as `right`: the children of each node, which stand behind it; -1 for a leaf
     right: np.ndarray
-    reads: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    values: np.ndarray
-    offset: np.ndarray
+    reads: np.ndarray  # (n_nodes,): the feature that a node compares; for a leaf, its row in `values`
+    threshold: np.ndarray  # (n_nodes,): a sample goes left where its feature is at most this
+    missing_left: np.ndarray  # (n_nodes,): whether a sample that lacks the feature goes left
+    values: np.ndarray  # (n_leaves, n_values)
+    offset: np.ndarray  # (n_outputs,)
     factor: float
-    single: bool
+    single: bool  # whether features are rounded to single precision first, as forests of scikit-learn do
 
     @property
     def n_terms(self) -> int:

@@ -52,29 +52,15 @@ def _software() -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """A paper.
-
-    Attributes
-    ----------
-    key : str
-    kind : {"article", "inproceedings", "phdthesis", "misc"}
-    authors : tuple of str
-        "Surname, Initials".
-    title : str
-    where : str
-        The journal, proceedings or school.
-    year : int
-    details : dict
-        Further fields of BibTeX, such as volume and pages.
-    """
+    """A paper."""
 
     key: str
-    kind: str
-    authors: tuple[str, ...]
+    kind: str  # {"article", "inproceedings", "phdthesis", "misc"}
+    authors: tuple[str, ...]  # "Surname, Initials"
     title: str
-    where: str
+    where: str  # the journal, proceedings or school
     year: int
-    details: tuple[tuple[str, str], ...] = ()
+    details: tuple[tuple[str, str], ...] = ()  # further fields of BibTeX, such as volume and pages
 
     def text(self) -> str:
         """The reference as a line of a bibliography.

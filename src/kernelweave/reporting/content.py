@@ -25,20 +25,12 @@ KINDS = ("text", "number", "count", "percent", "seconds", "p-value")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and how its cells are written.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"text", "number", "count", "percent", "seconds", "p-value"}
-        Cells of kind "percent" are shares, 0.953 for 95.3 %.
-    note : str
-        What the column means, where the heading is too short to say it.
-    """
+    """A column of a table: its heading, and how its cells are written."""
 
     name: str
+    # {"text", "number", "count", "percent", "seconds", "p-value"}: cells of kind "percent" are shares, 0.953 for 95.3 %
     kind: str = "text"
-    note: str = ""
+    note: str = ""  # what the column means, where the heading is too short to say it
 
     def __post_init__(self) -> None:
         _check_kind(self.kind)
@@ -75,26 +67,14 @@ class Code(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Block):
-    """A table, sortable by any column.
-
-    Attributes
-    ----------
-    title : str
-    columns : list of Column
-    rows : list of list
-        Numbers as numbers, not as text.
-    marked : list of int
-        Rows to stand out, such as the recommended method.
-    note : str
-        Below the table.
-    """
+    """A table, sortable by any column."""
 
     type: ClassVar[str] = "table"
     title: str
     columns: list[Column]
-    rows: list[list[Cell]]
-    marked: list[int] = field(default_factory=list)
-    note: str = ""
+    rows: list[list[Cell]]  # numbers as numbers, not as text
+    marked: list[int] = field(default_factory=list)  # rows to stand out, such as the recommended method
+    note: str = ""  # below the table
 
     def __post_init__(self) -> None:
         _check_rows(self.title, self.rows, len(self.columns), "columns")
@@ -104,20 +84,11 @@ class Table(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart(Block):
-    """A picture of numbers.
-
-    Attributes
-    ----------
-    title : str
-    description : str
-        What is to be seen, in a sentence or two, also for those who cannot see it.
-    note : str
-        Such as how many of the points are drawn.
-    """
+    """A picture of numbers."""
 
     title: str
-    description: str
-    note: str = ""
+    description: str  # what is to be seen, in a sentence or two, also for those who cannot see it
+    note: str = ""  # such as how many of the points are drawn
 
 
 @dataclass(frozen=True)
@@ -131,29 +102,15 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True)
 class Dots(Chart):
-    """Numbers with spreads, one line for each label, one symbol and colour for each series.
-
-    Attributes
-    ----------
-    axis : str
-        What the numbers are.
-    dots : list of Dot
-    kind : str
-        How numbers are written, as in `Column`.
-    reference : float or None
-        Where to draw a line, such as the score of all views together.
-    reference_label : str
-    marked : list of str
-        Labels to stand out.
-    """
+    """Numbers with spreads, one line for each label, one symbol and colour for each series."""
 
     type: ClassVar[str] = "dots"
-    axis: str
+    axis: str  # what the numbers are
     dots: list[Dot]
-    kind: str = "number"
-    reference: float | None = None
+    kind: str = "number"  # how numbers are written, as in `Column`
+    reference: float | None = None  # where to draw a line, such as the score of all views together
     reference_label: str = ""
-    marked: list[str] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)  # labels to stand out
 
     def __post_init__(self) -> None:
         _check_kind(self.kind)
@@ -170,32 +127,16 @@ class Dots(Chart):
 
 @dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
-    """Horizontal bars that may be negative, the parts of each stacked from 0 to either side.
-
-    Attributes
-    ----------
-    axis : str
-    labels : list of str
-        One bar for each.
-    parts : list of str
-        Names of the parts, each with a colour.
-    values : list of list of float
-        A row for each label, a number for each part.
-    totals : list of float or None
-        Marks on the bars, such as decision values; None for none.
-    total_label : str
-    notes : list of str
-        What is shown with a label on hover, such as true and predicted class; empty for none.
-    kind : str
-    """
+    """Horizontal bars that may be negative, the parts of each stacked from 0 to either side."""
 
     type: ClassVar[str] = "bars"
     axis: str
-    labels: list[str]
-    parts: list[str]
-    values: list[list[float]]
-    totals: list[float] | None = None
+    labels: list[str]  # one bar for each
+    parts: list[str]  # names of the parts, each with a colour
+    values: list[list[float]]  # a row for each label, a number for each part
+    totals: list[float] | None = None  # marks on the bars, such as decision values; None for none
     total_label: str = ""
+    # what is shown with a label on hover, such as true and predicted class; empty for none
     notes: list[str] = field(default_factory=list)
     kind: str = "number"
 
@@ -222,27 +163,15 @@ class Bars(Chart):
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter(Chart):
-    """Points in a plane, coloured (and shaped) by group, with a text for each on hover.
-
-    Attributes
-    ----------
-    x, y : list of float
-    group : list of int
-        Position in `groups` of each point.
-    groups : list of str
-    label : list of str
-        The sample of each point.
-    about : list of str
-        Further text for each point on hover, such as class and gates; empty for none.
-    x_axis, y_axis : str
-    """
+    """Points in a plane, coloured (and shaped) by group, with a text for each on hover."""
 
     type: ClassVar[str] = "scatter"
     x: list[float]
     y: list[float]
-    group: list[int]
+    group: list[int]  # position in `groups` of each point
     groups: list[str]
-    label: list[str]
+    label: list[str]  # the sample of each point
+    # further text for each point on hover, such as class and gates; empty for none
     about: list[str] = field(default_factory=list)
     x_axis: str = ""
     y_axis: str = ""
@@ -294,24 +223,13 @@ class Lines(Chart):
 
 @dataclass(frozen=True, kw_only=True)
 class Heatmap(Chart):
-    """A matrix of numbers as shades, the number written in each cell where there is room.
-
-    Attributes
-    ----------
-    rows, columns : list of str
-    values : list of list
-        None, or a number that is not finite, for an empty cell.
-    signed : bool
-        Whether 0 is the middle of the colours; otherwise it is their start.
-    row_axis, column_axis : str
-    kind : str
-    """
+    """A matrix of numbers as shades, the number written in each cell where there is room."""
 
     type: ClassVar[str] = "heatmap"
     rows: list[str]
     columns: list[str]
-    values: list[list[float | None]]
-    signed: bool = False
+    values: list[list[float | None]]  # None, or a number that is not finite, for an empty cell
+    signed: bool = False  # whether 0 is the middle of the colours; otherwise it is their start
     row_axis: str = ""
     column_axis: str = ""
     kind: str = "number"
@@ -354,40 +272,21 @@ FORMAT = 1  # of report.json
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes
-    ----------
-    id : str
-        "methods", "views", "weights", "gates", "projections", "contributions", "certificates", "data" or "cite".
-    title : str
-    blocks : list of Block
-    """
-
-    id: str
+    id: str  # "methods", "views", "weights", "gates", "projections", "contributions", "certificates", "data" or "cite"
     title: str
     blocks: list[Block]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """A report as data: headline, sections and machine-readable results.
-
-    Attributes
-    ----------
-    title : str
-    headline : list of str
-        Sentences in plain words that say what was found; the first is the most important.
-    sections : list of Section
-    data : dict
-        Results for programs, such as those of a comparison.
-    versions : dict from package to version
-    """
+    """A report as data: headline, sections and machine-readable results."""
 
     title: str
-    headline: list[str]
+    headline: list[str]  # sentences in plain words that say what was found; the first is the most important
     sections: list[Section]
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)  # results for programs, such as those of a comparison
     versions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

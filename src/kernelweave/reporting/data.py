@@ -122,17 +122,12 @@ def _views(subject: Subject) -> Table:
     return Table(title="Views", columns=[Column("view"), *(Column(name, "count") for name in names)], rows=rows)
 
 
-def missing_patterns(subject: Subject) -> pd.Series:
-    """How many samples have which combination of views, the most frequent first; by tuples of what they have."""
-    present = subject.present
-    return present.groupby(list(present.columns)).size().sort_values(ascending=False, kind="stable")
-
-
 def _patterns(subject: Subject) -> list[Block]:
     present = subject.present
     if present.to_numpy().all() or len(present.columns) < 2:
         return []
-    patterns = missing_patterns(subject)
+    # How many samples have which combination of views, by tuples of what they have.
+    patterns = present.groupby(list(present.columns)).size().sort_values(ascending=False, kind="stable")
     rows: list[list[Cell]] = []
     for pattern, count in patterns.iloc[:_MOST_PATTERNS].items():
         has = [view for view, there in zip(present.columns, pattern, strict=True) if there]

@@ -148,27 +148,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Detail:
-    """The largest numbers of things on a page.
+    """The largest numbers of things on a page."""
 
-    Attributes
-    ----------
-    rows : int
-        Of a table with up to ten columns; of wider ones fewer.
-    marks : int
-        Labels of a `Dots` or `Bars` chart, points of one line.
-    points : int
-        Of a `Scatter`.
-    cells : int
-        Rows, and columns, of a `Heatmap`.
-    text : int
-        Characters of a line that is shown on hover; cells of tables have four times as many.
-    """
-
-    rows: int
-    marks: int
-    points: int
-    cells: int
-    text: int
+    rows: int  # of a table with up to ten columns; of wider ones fewer
+    marks: int  # labels of a `Dots` or `Bars` chart, points of one line
+    points: int  # of a `Scatter`
+    cells: int  # rows, and columns, of a `Heatmap`
+    text: int  # characters of a line that is shown on hover; cells of tables have four times as many
 
     def rows_of(self, columns: int) -> int:
         """How many rows of a table with so many columns are shown."""

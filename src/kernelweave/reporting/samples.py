@@ -9,7 +9,7 @@ class. For a regression it is the prediction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -300,21 +300,11 @@ _EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums 
 
 @dataclass(frozen=True)
 class Explained:
-    """Samples, and what adds up to a value of each.
+    """Samples, and what adds up to a value of each."""
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Their positions.
-    parts : DataFrame of shape (n_rows, n_parts)
-        By view, and the intercept; rows add up to `values`.
-    values : ndarray of shape (n_rows,)
-    labels, notes : list of str
-    """
-
-    rows: np.ndarray
-    parts: pd.DataFrame
-    values: np.ndarray
+    rows: np.ndarray  # their positions
+    parts: pd.DataFrame  # (n_rows, n_parts): by view, and the intercept; rows add up to `values`
+    values: np.ndarray  # (n_rows,)
     labels: list[str]
     notes: list[str]
 
@@ -363,7 +353,7 @@ def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
         parts.append(_against(subject, table.iloc[place], classes[first], classes[second]))
     frame = pd.DataFrame(parts).reset_index(drop=True)
     found = _explained(subject, rows, frame, frame.sum(axis=1).to_numpy())
-    return Explained(found.rows, found.parts, found.values, found.labels, notes)
+    return replace(found, notes=notes)
 
 
 def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Series:
@@ -390,7 +380,7 @@ def _of_regression(subject: Subject, n_shown: int) -> Explained:
     found = _explained(subject, rows, parts, values)
     labels = [f"{label}, {subject.targets[t]}" for label, t in zip(found.labels, targets.tolist(), strict=True)]
     notes = [true_and_predicted(subject, int(row), int(t)) for row, t in zip(rows, targets, strict=True)]
-    return Explained(rows, found.parts, values, labels, notes)
+    return replace(found, labels=labels, notes=notes)
 
 
 def _explained(subject: Subject, rows: np.ndarray, table: pd.DataFrame, values: np.ndarray) -> Explained:

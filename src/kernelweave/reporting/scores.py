@@ -47,7 +47,8 @@ def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
         for name, column in (("", "score"), (" std", "std"), (" p", "p_value"), (" difference", "difference")):
             table[part + name] = np.nan
             if evaluation.views is not None:
-                rows = evaluation.views[column].xs(part, level="kernels") if _has(evaluation, part) else {}
+                there = part in evaluation.views.index.get_level_values("kernels")
+                rows = evaluation.views[column].xs(part, level="kernels") if there else {}
                 table[part + name] = [float(rows[view]) if view in rows else np.nan for view in table.index]
     loss = -table["without difference"]
     table["loss"] = loss.where(loss.abs() > _ROUNDING, loss * 0.0 + 0.0)
@@ -209,10 +210,6 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
     return Table(title="Views", columns=columns, rows=rows, note=note)
 
 
-def _has(evaluation: Evaluation, part: str) -> bool:
-    return evaluation.views is not None and part in evaluation.views.index.get_level_values("kernels")
-
-
 def _points(loss: float, kind: str) -> str:
     return f"{100.0 * loss:.1f} percentage points" if kind == "percent" else written(loss)
 
@@ -229,46 +226,23 @@ _TOGETHER = ("all views", "together")
 
 @dataclass(frozen=True)
 class Score:
-    """What a score is called, and how it is written.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        As in `content.Column`.
-    """
+    """What a score is called, and how it is written."""
 
     name: str
-    kind: str
+    kind: str  # as in `content.Column`
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a model predicts, and what each view gives.
-
-    Attributes
-    ----------
-    score : Score
-    views : DataFrame or None
-        What `model_selection.view_report` returns.
-    folds : DataFrame or None
-        Its results by fold.
-    n_folds : int
-    here : float
-        The score on the samples of the report themselves; NaN where there are no targets.
-    why_not : str
-        Why there is no cross-validation; empty where there is one.
-    permuted : DataFrame or None
-        For a model without kernels, what `model_selection.view_importance` returns.
-    """
+    """How well a model predicts, and what each view gives."""
 
     score: Score
-    views: pd.DataFrame | None = None
-    folds: pd.DataFrame | None = None
+    views: pd.DataFrame | None = None  # what `model_selection.view_report` returns
+    folds: pd.DataFrame | None = None  # its results by fold
     n_folds: int = 0
-    here: float = np.nan
-    why_not: str = ""
-    permuted: pd.DataFrame | None = None
+    here: float = np.nan  # the score on the samples of the report themselves; NaN where there are no targets
+    why_not: str = ""  # why there is no cross-validation; empty where there is one
+    permuted: pd.DataFrame | None = None  # for a model without kernels, what `model_selection.view_importance` returns
 
     @property
     def together(self) -> pd.Series | None:

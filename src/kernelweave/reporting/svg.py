@@ -258,24 +258,13 @@ class Key:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as SVG.
+    """A chart as SVG."""
 
-    Attributes
-    ----------
-    pictures : dict
-        SVG by the place it is for: "wide" and "narrow", or "any"; empty where there is nothing to draw.
-    keys : list of Key
-        The legend; empty where there is one group only.
-    scale : Markup or None
-        The scale of colours of a heatmap.
-    notes : list of str
-        What is left out of the picture.
-    """
-
+    # SVG by the place it is for: "wide" and "narrow", or "any"; empty where there is nothing to draw
     pictures: dict[str, Markup]
-    keys: list[Key] = field(default_factory=list)
-    scale: Markup | None = None
-    notes: list[str] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)  # the legend; empty where there is one group only
+    scale: Markup | None = None  # the scale of colours of a heatmap
+    notes: list[str] = field(default_factory=list)  # what is left out of the picture
 
 
 def for_both(draw: Callable[[float], Element]) -> dict[str, Markup]:
