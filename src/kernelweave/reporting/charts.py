@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from markupsafe import Markup
 
 from .content import Bars, Chart, Dot, Dots, Heatmap, Line, Lines, Scatter
@@ -53,6 +55,19 @@ def draw(chart: Chart, detail: Detail, name: str) -> Drawing:
     raise TypeError(f"there is no picture for {type(chart).__name__}")
 
 
+def _place_of_labels(labels: Iterable[str], width: float) -> tuple[bool, float]:
+    """Whether labels stand above their lines, as in narrow places, and how much room is left of the numbers."""
+    if width < WIDE:
+        return True, 10.0
+    return False, min(max(text_width(label, FONT) for label in labels) + 18, 230.0)
+
+
+def _write_label(row: Element, label: str, left: float, y: float, room: float | None) -> None:
+    """A label at the left of its line, or above it where there is `room` for it."""
+    at, anchor, most = (left - 10, "end", left - 18) if room is None else (4.0, "start", room)
+    element("text", row, fitted(label, most, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
+
+
 _DOTS_TOP, _BELOW = 26.0, 48.0
 
 
@@ -73,11 +88,10 @@ def draw_dots(chart: Dots, detail: Detail, name: str) -> Drawing:
 
 
 def _dots(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: float, name: str, longest: int) -> Element:
-    above = width < WIDE  # labels above their line
+    above, left = _place_of_labels(rows, width)
     values = write_column([dots[0].value for dots in rows.values()], chart.kind)
     written = dict(zip(rows, values, strict=True)) if len(series) < 2 else {}
     beside = max((text_width(text, FONT) for text in written.values()), default=0.0) + (14 if written else 10)
-    left = 10.0 if above else min(max(text_width(label, FONT) for label in rows) + 18, 230.0)
     height = max(26.0, 11.0 * len(series) + 8) + (18 if above else 0)
     bottom = _DOTS_TOP + height * len(rows)
     dots = [dot for one in rows.values() for dot in one]
@@ -93,7 +107,10 @@ def _dots(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
         if label in chart.marked:
             element("rect", row, class_="band", x=0, y=y + 1, width=width, height=height - 2, rx=4)
         middle = y + (18 + (height - 18) / 2 if above else height / 2)
-        _write_names(row, label, written.get(label, ""), width, left, y + 15 if above else middle + 0.35 * FONT, above)
+        base = y + 15 if above else middle + 0.35 * FONT
+        _write_label(row, label, left, base, width - 90 if above else None)
+        if label in written:
+            element("text", row, written[label], class_="value", x=width - 4, y=base, text_anchor="end")
         for dot in own:
             number = series.index(dot.series)
             offset = 11.0 * (number - (len(series) - 1) / 2)
@@ -101,14 +118,6 @@ def _dots(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
     if can_draw(chart.reference):
         _draw_reference(root, chart, scale, bottom, width)
     return root
-
-
-def _write_names(row: Element, label: str, value: str, width: float, left: float, y: float, above: bool) -> None:
-    room = width - 90 if above else left - 18
-    at, anchor = (4.0, "start") if above else (left - 10, "end")
-    element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
-    if value:
-        element("text", row, value, class_="value", x=width - 4, y=y, text_anchor="end")
 
 
 def _draw_dot(row: Element, chart: Dots, dot: Dot, number: int, scale: Scale, y: float, longest: int) -> None:
@@ -154,9 +163,8 @@ def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
 
 
 def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Element:
-    above = width < WIDE
     labels = chart.labels[:count]
-    left = 10.0 if above else min(max(text_width(label, FONT) for label in labels) + 18, 230.0)
+    above, left = _place_of_labels(labels, width)
     height = 28.0 + (16 if above else 0)
     bottom = _BARS_TOP + height * count
     root = begin(chart, name, width, bottom + _BELOW)
@@ -167,9 +175,8 @@ def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
         row = element("g", root, class_="row")
         y = _BARS_TOP + height * place
         middle = y + (16 + (height - 16) / 2 if above else height / 2)
-        at, anchor, room = (4.0, "start", width - 10) if above else (left - 10, "end", left - 18)
         base = y + 13 if above else middle + 0.35 * FONT
-        element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=base, text_anchor=anchor)
+        _write_label(row, label, left, base, width - 10 if above else None)
         _draw_parts(row, chart, place, scale, middle - _THICK / 2, longest)
     return root
 
