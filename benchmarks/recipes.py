@@ -29,7 +29,7 @@ from benchmarks.recipe_sets import NUMBERS, TABLES, TRAINING, VIEWS, Draw, avail
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean, Projected, Softmax
 from kernelweave.kernels import Gaussian, Linear
-from kernelweave.recipes.rivals import ColumnModel, StackedViews
+from kernelweave.recipes.baselines import ColumnModel, StackedViews
 
 SOME = ("landuse21", "protein_fold", "wikipedia", "ionosphere", "pima", "sonar", "concrete", "diabetes", "friedman")
 SMALL = ("multifeat", "landuse21", "cub10", "wikipedia", "heart", "ionosphere", "pima", "sonar", "wdbc", "digits")

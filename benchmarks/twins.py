@@ -4,7 +4,7 @@
 
 Chance: independent yes/no columns; symptoms that depend on how ill a sample is, so that many have none; mutations,
 whose number differs much from sample to sample. The same: each of half as many samples twice, in columns of yes/no or
-of numbers. `recipes.twins` has the rule.
+of numbers. `recipes.leaks` has the rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from kernelweave import stack_views
 from kernelweave.recipes.kinds import column_kinds
-from kernelweave.recipes.twins import find_twins
+from kernelweave.recipes.leaks import find_twins
 
 N_SAMPLES = 100
 COLUMNS = (1, 2, 3, 5, 10, 15, 20, 30, 50, 100)

@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.kernels import Gaussian, Linear, Precomputed
-from kernelweave.recipes.rivals import ColumnModel, StackedViews
+from kernelweave.recipes.baselines import ColumnModel, StackedViews
 from saved_builders import FRAME, GAPS, GRAM, NEW, THREE, TWO, VALUE, N
 
 _NUMBERS = ["u__0", "u__1", "v__0", "v__1", "w", "count"]

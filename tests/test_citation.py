@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kernelweave
-from kernelweave.reporting.sections.references import REFERENCES
+from kernelweave.reporting.citations import REFERENCES
 
 ROOT = Path(__file__).parents[1]
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")

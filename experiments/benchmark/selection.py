@@ -5,7 +5,7 @@ training samples; the setting with the largest mean accuracy counts, the first o
 all training samples. Folds depend on the labels and on a seed only, so that every method has the same.
 
 Where a classifier has no probabilities of its own, its decision values on the samples that were held out give the
-constants of a calibration (Platt's sigmoid, or a softmax with one temperature; `recipes.calibration`).
+constants of a calibration (Platt's sigmoid, or a softmax with one temperature; `recipes.search`).
 
 Settings of `MKLClassifier` that differ in C and in the combiner only look up kernels that are computed once per fold,
 as in the library's searches.
@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelweave.compare.cells import in_full
 from kernelweave.estimators.reuse import SharedFoldKernels
-from kernelweave.recipes.calibration import Calibration
+from kernelweave.recipes.search import Calibration
 
 
 def stored_samples(model: Any) -> int | None:

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, load, save, stack_views
-from kernelweave.recipes import CohortModel, fitting, method_names
-from kernelweave.recipes.folds import inner_splits
+from kernelweave.recipes import CohortModel, method_names
+from kernelweave.recipes import cohort as cohort_module
+from kernelweave.recipes.search import inner_splits
 from mixed_cohort import cohort
 
 VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
@@ -266,7 +267,7 @@ def test_equal_samples_join_groups():
         return inner_splits(labels, groups, *given, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "inner_splits", splits)
+        patch.setattr(cohort_module, "inner_splits", splits)
         model.fit(X, y, groups=groups)
     assert len(set(seen[0][:3])) == 1 and len(set(seen[0])) == 18
 

@@ -1,4 +1,4 @@
-"""What columns hold, decided without labels."""
+"""What columns hold, and what is said of it; whether targets are classes or numbers."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from cases import each
 from kernelweave import stack_views
-from kernelweave.recipes import column_kinds
-from kernelweave.recipes.kinds import given_kinds, number_as_text
+from kernelweave.recipes import column_kinds, guess_task
+from kernelweave.recipes.kinds import about_columns, given_kinds, number_as_text
 
 
 def kind_of(values, **options):
@@ -101,3 +101,52 @@ def test_given_kinds_go_first():
 def test_numbers_as_text():
     assert [number_as_text(value) for value in (2, 2.0, 2.5, "x", True)] == ["2", "2", "2.5", "x", "True"]
     assert all(np.isnan(number_as_text(value)) for value in (None, np.nan, pd.NA, pd.NaT))
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b", "a"], "classification"),
+        ([True, False, True], "classification"),
+        (pd.Categorical([1.5, 2.5, 1.5]), "classification"),
+        (np.arange(2000) % 10, "classification"),
+        (np.tile([1.0, 2.0, 3.0], 5), "classification"),
+        ([0.5, 1.5, 0.5, 1.5], "classification"),
+        (np.arange(100), "regression"),
+        ([20, 35, 61, 47, 52, 33], "regression"),
+        (np.linspace(0, 1, 9), "regression"),
+        (np.array([1, 2.5, 3, 4], dtype=object), "regression"),
+        (pd.Series([1.0, 2.0, np.nan, 3.5]), "regression"),
+    ],
+)
+def test_guess(y, task):
+    found, why = guess_task(y)
+    assert found == task
+    assert why.startswith("the target ")
+
+
+def kinds(*rows):
+    return pd.DataFrame(rows, columns=["column", "view", "kind", "why"]).set_index("column")
+
+
+def test_a_view_of_its_own_kinds_has_its_counts():
+    found = about_columns(kinds(("a", "lab", "number", ""), ("b", "lab", "number", ""), ("c", "lab", "category", "")))
+    assert found == ["The view 'lab' has 2 columns of numbers and 1 of categories."]
+
+
+def test_views_of_the_same_kinds_share_a_sentence():
+    rows = [(f"{view}{i}", f"view{view}", "number", "") for view in range(7) for i in range(view + 1)]
+    found = about_columns(kinds(*rows, ("K1", "K1", "similarity", ""), ("K2", "K2", "similarity", "")))
+    assert found == [
+        "The views 'view0', 'view1', 'view2', 'view3', 'view4' and 2 more have columns of numbers, 28 in all.",
+        "The views 'K1', 'K2' are similarity matrices.",
+    ]
+
+
+def test_what_is_left_out():
+    rows = [(name, name, "left out", "always the same") for name in "ab"]
+    assert about_columns(kinds(*rows, ("c", "c", "text", ""))) == [
+        "The views 'a', 'b' are left out: none of their columns can be used.",
+        "The view 'c' has 1 column of text.",
+        "The columns 'a', 'b' are left out: always the same.",
+    ]

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from kernelweave import stack_views
 from kernelweave.recipes import CohortModel, method_names, unavailable
 from kernelweave.recipes import methods as methods_module
-from kernelweave.recipes.methods import is_simple
-from kernelweave.recipes.settings import EFFORTS, combiner_options, grid_of
+from kernelweave.recipes.methods import grid_of, is_simple, model_options
 from mixed_cohort import cohort
 
 
@@ -42,11 +41,11 @@ def test_simple_baselines():
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_every_method_has_settings_for_every_effort(task):
     for name in method_names(task, ["rna"]):
-        full, quick = (grid_of(name, effort, task) for effort in EFFORTS)
+        full, quick = (grid_of(name, effort, task) for effort in ("full", "quick"))
         assert all(len(values) for values in (*full.values(), *quick.values()))
         assert set(quick) <= set(full)
         assert all(set(values) <= set(full[parameter]) for parameter, values in quick.items())
-        assert all(isinstance(combiner_options(name, effort), dict) for effort in EFFORTS)
+        assert all(isinstance(model_options(name, effort), dict) for effort in ("full", "quick"))
 
 
 def test_a_quick_classification_by_kernels_has_one_setting_and_the_full_one_several():

@@ -11,11 +11,9 @@ import pytest
 
 from cases import each
 from kernelweave.reporting.charts import draw
-from kernelweave.reporting.charts.frame import NARROW, WIDE
-from kernelweave.reporting.charts.scales import LogScale, Scale
-from kernelweave.reporting.charts.symbols import COLOURS, HATCHES, hatching, symbol
 from kernelweave.reporting.content import Bars, Chart, Dot, Dots, Heatmap, Line, Lines, Scatter
-from kernelweave.reporting.detail import LEVELS, evenly
+from kernelweave.reporting.formatting import LEVELS, evenly
+from kernelweave.reporting.svg import COLOURS, HATCHES, NARROW, WIDE, LogScale, Scale, hatching, symbol
 from reporting.pages import NASTY, nasty, usual
 
 DETAIL = LEVELS[0]

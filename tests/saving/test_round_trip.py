@@ -16,7 +16,7 @@ from kernelweave.arrays import HOST, Place
 from kernelweave.combiners import FixedWeights, Localized, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
-from kernelweave.recipes.rivals.design import Design
+from kernelweave.recipes.design import Design
 from kernelweave.saving.operations import Operation
 from kernelweave.saving.registry import CLASSES, class_named
 from saved_builders import FRAME, GRAM, NEW, TWO, A, N

@@ -21,7 +21,7 @@ from ..compare.report import CHOICE, chance_label, fitted_models, headline, warn
 from ..compare.run import MeasuredRow, measure_row
 from ..engines.dask import connected
 from ..files.read import Cohort
-from ..reporting.sections.wording import p_text
+from ..reporting.words import p_text
 from .fit import described_cohort, read_training_samples
 from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
 

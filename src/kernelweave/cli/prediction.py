@@ -33,8 +33,8 @@ from ..files.read import column_names
 from ..files.sources import sources
 from ..persistence import load
 from ..recipes import CohortModel
+from ..recipes.drift import NewCohort
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
-from ..recipes.likeness.summary import NewCohort
 from ..saving.atomic import naming, replace_file
 from .fit import opened
 from .messages import listed, one_line, working

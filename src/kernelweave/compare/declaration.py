@@ -15,9 +15,8 @@ from .._warnings import warn
 from ..kernels import Precomputed
 from ..model_selection import NestedFolds
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
-from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE
-from ..recipes.twins import find_twins, merged_groups
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
 

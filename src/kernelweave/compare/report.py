@@ -20,10 +20,10 @@ from ..model_selection.statistics import TEST_NAME
 from ..persistence import save
 from ..recipes import CohortModel
 from ..recipes.search import setting_text
-from ..reporting.building import report
+from ..reporting import report
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.page import Report
-from ..reporting.sections.wording import listed, p_text, reach
+from ..reporting.words import listed, p_text, reach
 from .cells import write_atomically
 from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult, simplicity

@@ -6,8 +6,7 @@ values become probabilities. `CohortModel` follows it; `method_names` lists the 
 """
 
 from .cohort import CohortModel
-from .kinds import column_kinds
+from .kinds import column_kinds, guess_task
 from .methods import SIMPLE, method_names, unavailable
-from .tasks import guess_task
 
 __all__ = ["SIMPLE", "CohortModel", "column_kinds", "guess_task", "method_names", "unavailable"]

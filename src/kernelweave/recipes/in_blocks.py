@@ -8,6 +8,7 @@ not seen.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from ..estimators.samples import check_fits, targets_given
 from ..views import TableInBlocks
-from .calibration import Calibration
+from .search import Calibration
 
 SHARE, MOST = 5, 5000  # of the samples, one in so many is drawn, and at most so many
 FITTED = "fitted"  # the weights of samples: 0 for those that the fit leaves out
@@ -32,16 +33,7 @@ def in_memory(model: Any, table: TableInBlocks, y: Any) -> tuple[pd.DataFrame, A
 
 
 def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
-    """Fit a `CohortModel` with an approximation to samples in files.
-
-    Parameters
-    ----------
-    model : CohortModel
-    table : TableInBlocks
-    y : array or None
-        Only where the table has no target.
-    groups : array or None
-    """
+    """Fit a `CohortModel` with an approximation to samples in files."""
     if model.method in ("stacking", "linear", "forest", "boosting"):
         raise ValueError(
             f"the method {model.method!r} is fitted to samples in memory; methods that read files block by block are "
@@ -101,18 +93,7 @@ def _count_classes(model: Any, table: TableInBlocks, y: np.ndarray | None) -> No
 
 
 class PreparedTable(TableInBlocks):
-    """The samples of a table as the model inside a `CohortModel` takes them.
-
-    Parameters
-    ----------
-    table : TableInBlocks
-    y : ndarray or None
-        Targets where the table has none.
-    model : CohortModel
-        Fitted to the samples that were drawn.
-    drawn : ndarray of int
-        Their positions, ascending; the fit leaves them out.
-    """
+    """The samples of a table as the model inside a `CohortModel` takes them."""
 
     has_ids = False
     target_names = None
@@ -125,21 +106,17 @@ class PreparedTable(TableInBlocks):
 
     @property
     def nbytes(self) -> int:
-        """The memory that X would take, about."""
         return self._table.nbytes
 
     @property
     def files(self) -> list[Any]:
-        """All files that are read."""
         return self._table.files
 
     @property
     def target(self) -> str | None:
-        """What the targets are called."""
         return self._table.target or "y"
 
     def rows(self, first: int, last: int, *, with_ids: bool = True) -> pd.DataFrame:
-        """The prepared samples from position `first` to before `last`."""
         return self._prepared(first, last)[0]
 
     def _prepared(self, first: int, last: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -155,9 +132,9 @@ class PreparedTable(TableInBlocks):
         except (TypeError, ValueError):
             raise ValueError(f"y of a regression must be numbers, but {self.target!r} has others") from None
 
-    def column(self, name: str, role: str) -> _FittedOnes:
+    def column(self, name: str, role: str) -> Any:
         """The weights of the samples, for ``sample_weight=FITTED``: 1, or 0 for those that the fit leaves out."""
-        return _FittedOnes(self)
+        return SimpleNamespace(read=self.fitted, shown="the table")
 
     def without(self, name: str) -> PreparedTable:
         """The table itself: weights are no column of it."""
@@ -171,13 +148,3 @@ class PreparedTable(TableInBlocks):
             kept[self._drawn[low:high] - first] = False
             self._decided[first] = np.packbits(kept)
         return np.unpackbits(self._decided[first], count=last - first).astype(np.float64)
-
-
-class _FittedOnes:
-    """Weights of samples of a prepared table."""
-
-    def __init__(self, table: PreparedTable):
-        self._of, self.shown = table, "the table"
-
-    def read(self, first: int, last: int) -> np.ndarray:
-        return self._of.fitted(first, last)

@@ -22,7 +22,7 @@ of other text: names and codes that differ nearly always    left out
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ import pandas as pd
 import scipy.sparse as sp
 from pandas.api import types
 
+from ..kernels import Precomputed
+from ..kernels.normalization import approximate_smallest
 from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import as_pandas, is_date, spelled_number
@@ -96,15 +98,7 @@ def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
 
 
 def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
-    """The kinds that were found, with those that the user gives in their place.
-
-    Parameters
-    ----------
-    kinds : DataFrame
-        As `column_kinds` returns.
-    given : Series, mapping or DataFrame with a column ``kind``
-        From column to kind; columns that it does not name stay as they were found.
-    """
+    """The kinds that were found, with those that the user gives in their place."""
     if isinstance(given, pd.DataFrame) and "kind" in given:
         given = given["kind"]
     if not isinstance(given, pd.Series | Mapping):
@@ -134,14 +128,7 @@ def as_frame(X: Any) -> pd.DataFrame:
 
 
 def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
-    """The view of each column of a data frame.
-
-    Parameters
-    ----------
-    X : DataFrame
-    matrices : collection of str
-        Names of columns that hold ids.
-    """
+    """The view of each column of a data frame."""
     names = [str(name) for name in X.columns]
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
@@ -190,7 +177,6 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
 
 
 def _kind(column: pd.Series) -> tuple[str, str]:
-    """The kind of a column, and why."""
     dtype = column.dtype
     if isinstance(dtype, SparseRowsDtype):
         return NUMBER, f"a sparse matrix of {len(dtype.features)} columns"
@@ -254,3 +240,116 @@ def _kind_of_different(values: np.ndarray, cells: list[str], texts: int, differe
 def _spells_number(cell: str) -> bool:
     number = spelled_number(cell)
     return number is not None and (bool(np.isfinite(number)) or cell.strip().lower() in ("nan", "inf", "-inf"))
+
+
+_MOST_CLASSES = 20  # of whole numbers that count as classes
+_FEWEST_SAMPLES = 3  # of a class, on average
+
+
+def guess_task(y: Any) -> tuple[str, str]:
+    """Guess whether targets are classes or numbers to predict.
+
+    Text, booleans and categories are classes, and so are two different numbers, and whole numbers where there are at
+    most 20 different ones with at least 3 samples each on average. All other numbers are predicted as numbers.
+
+    Parameters
+    ----------
+    y : array or Series of shape (n_samples,)
+        Missing targets do not count.
+
+    Returns
+    -------
+    task : {"classification", "regression"}
+    why : str
+        The reason in words.
+
+    Examples
+    --------
+    >>> from kernelweave.recipes import guess_task
+    >>> guess_task(["ill", "well", "ill"])
+    ('classification', 'the target has 2 different values that are not numbers')
+    >>> guess_task([0.3, 1.7, 2.9, 4.0])
+    ('regression', 'the target has numbers with fractions')
+    """
+    column = pd.Series(np.ravel(as_pandas(y)) if not isinstance(as_pandas(y), pd.Series) else as_pandas(y))
+    column = column[column.notna().to_numpy()]
+    different = column.nunique()
+    if types.is_bool_dtype(column.dtype):
+        return "classification", "the target is true or false"
+    if not types.is_numeric_dtype(column.dtype):
+        kinds = types.infer_dtype(column, skipna=True)
+        if kinds not in ("integer", "floating", "mixed-integer-float", "decimal"):
+            return "classification", f"the target has {different} different values that are not numbers"
+    values = np.asarray(column, dtype=np.float64)
+    if different <= 2:
+        return "classification", f"the target has only {different} different value{'s' if different > 1 else ''}"
+    if not (np.isfinite(values).all() and (values == np.round(values)).all()):
+        return "regression", "the target has numbers with fractions"
+    if different <= _MOST_CLASSES and len(values) >= _FEWEST_SAMPLES * different:
+        return "classification", f"the target has only {different} different whole numbers"
+    return "regression", f"the target has {different} different whole numbers"
+
+
+_INDEFINITE = 1e-6  # of the norm of a matrix: smaller negative eigenvalues are rounding
+_SHOWN = 5  # how many columns a sentence lists
+_WORDS = {NUMBER: "numbers", CATEGORY: "categories", TEXT: "text"}
+
+
+def about_columns(kinds: pd.DataFrame) -> list[str]:
+    """What each view holds, and which columns are left out."""
+    alike: dict[tuple[str, ...], dict[str, pd.DataFrame]] = {}
+    for view, part in kinds.groupby("view", sort=False):
+        used = part["kind"].value_counts().drop(LEFT_OUT, errors="ignore")
+        alike.setdefault(tuple(str(kind) for kind in used.index), {})[str(view)] = part
+    found = [_about_views(used, parts) for used, parts in alike.items()]
+    for why, part in kinds[kinds["kind"] == LEFT_OUT].groupby("why", sort=False):
+        word = "column" if len(part) == 1 else "columns"
+        verb = "is" if len(part) == 1 else "are"
+        found.append(f"The {word} {named_columns(part.index)} {verb} left out: {why}.")
+    return found
+
+
+def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
+    (view, part), *others = parts.items()
+    if not others:
+        if not used:
+            return f"The view {view!r} is left out: none of its columns can be used."
+        if used == (SIMILARITY,):
+            return f"The view {view!r} is a similarity matrix."
+        return f"The view {view!r} has {_counted(part, part['kind'].value_counts().drop(LEFT_OUT, errors='ignore'))}."
+    views = f"The views {named_columns(parts)}"
+    if not used:
+        return f"{views} are left out: none of their columns can be used."
+    if used == (SIMILARITY,):
+        return f"{views} are similarity matrices."
+    count = sum(int((one["kind"] != LEFT_OUT).sum()) for one in parts.values())
+    return f"{views} have columns of {' and of '.join(_WORDS[kind] for kind in used)}, {count} in all."
+
+
+def named_columns(names: Iterable[Any]) -> str:
+    """Names in quotes, of which at most some are given."""
+    given = [repr(str(name)) for name in names]
+    more = f" and {len(given) - _SHOWN} more" if len(given) > _SHOWN else ""
+    return f"{', '.join(given[:_SHOWN])}{more}"
+
+
+def _counted(part: pd.DataFrame, used: pd.Series) -> str:
+    why = part["why"].iloc[0]
+    if len(part) == 1 and why.startswith("a sparse matrix"):
+        return why
+    words = [f"{count} of {_WORDS[kind]}" for kind, count in used.items()]
+    words[0] = words[0].replace(" of", f" column{'' if used.iloc[0] == 1 else 's'} of", 1)
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+
+
+def about_matrix(matrix: Precomputed, table: pd.DataFrame) -> list[str]:
+    """Whether a similarity matrix is repaired."""
+    ids = table[[matrix.view]].dropna()
+    K = matrix.fit(ids).gram(ids)
+    smallest = approximate_smallest(K)
+    if smallest >= -_INDEFINITE * np.linalg.norm(K):
+        return []
+    return [
+        f"The similarity matrix {matrix.view!r} is not positive semidefinite (its smallest eigenvalue is about "
+        f"{smallest:.3g}): the negative part is left out."
+    ]

@@ -27,37 +27,22 @@ LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
 
 @dataclass(frozen=True, eq=False)
 class ViewColumns:
-    """The columns of one view.
-
-    Attributes
-    ----------
-    name : str
-    positions : ndarray of int
-        Where the columns are among the features of X; a sparse view has a feature for each of its columns.
-    names : list of str
-        What the columns are called in the table.
-    kinds : list of str
-        "number", "category" or "text" for each column, or "similarity".
-    is_sparse : bool
-        Whether the view is one column of sparse rows in the table.
-    means : ndarray of float, shape (n_columns,), or None
-        Of a view of numbers without gaps: what stands in the place of gaps of new samples.
-    """
+    """The columns of one view."""
 
     name: str
+    # where the columns are among the features of X; a sparse view has a feature for each of its columns
     positions: np.ndarray
-    names: list[str]
-    kinds: list[str]
-    is_sparse: bool = False
+    names: list[str]  # what the columns are called in the table
+    kinds: list[str]  # "number", "category" or "text" for each column, or "similarity"
+    is_sparse: bool = False  # whether the view is one column of sparse rows in the table
+    # (n_columns,): of a view of numbers without gaps: what stands in the place of gaps of new samples
     means: np.ndarray | None = None
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the view is a similarity matrix."""
         return self.kinds == [SIMILARITY]
 
     def places(self, kind: str) -> list[int]:
-        """Places of the columns of a kind within the view."""
         return [place for place, own in enumerate(self.kinds) if own == kind]
 
 
@@ -65,15 +50,6 @@ class ViewColumns:
 class TableLayout:
     """The views that a model reads.
 
-    Attributes
-    ----------
-    views : list of ViewColumns
-    joined : bool
-        Whether one transformer reads the columns of all views together: documents of samples that lack a view are then
-        empty, and so are their sparse rows.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
     >>> from kernelweave.recipes.layout import TableLayout
@@ -87,18 +63,13 @@ class TableLayout:
     """
 
     views: list[ViewColumns]
+    # whether one transformer reads the columns of all views together: documents of samples that lack a view are then
+    # empty, and so are their sparse rows
     joined: bool = False
 
     @classmethod
     def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
-        """The layout of all columns that are not left out.
-
-        Parameters
-        ----------
-        X : DataFrame
-        kinds : DataFrame
-            As `column_kinds` returns, row for row the columns of X.
-        """
+        """The layout of all columns that are not left out."""
         widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
         starts = np.concatenate([[0], np.cumsum(widths)])
         groups: dict[str, list[int]] = {}
@@ -110,32 +81,18 @@ class TableLayout:
         return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
-        """The layout of some of the views.
-
-        Parameters
-        ----------
-        names : collection of str
-        joined : bool
-            Whether one transformer is to read all their columns. Sparse views beside others become dense.
-        """
+        """The layout of some of the views."""
         views = [view for view in self.views if view.name in names]
         if joined and any(view.is_sparse for view in views) and not all(view.is_sparse for view in views):
             views = [_dense(view) for view in views]
         return TableLayout(views, joined)
 
     def with_means(self, table: pd.DataFrame) -> TableLayout:
-        """The same with the means of the views of numbers that have no gaps in this table, unless they are joined.
-
-        Parameters
-        ----------
-        table : DataFrame
-            The training samples.
-        """
+        """The same with the means of the views of numbers that have no gaps in this table, unless they are joined."""
         return self if self.joined else TableLayout([_with_means(view, table) for view in self.views])
 
     @property
     def names(self) -> list[str]:
-        """The names of the views."""
         return [view.name for view in self.views]
 
     def used(self) -> np.ndarray:
@@ -143,13 +100,7 @@ class TableLayout:
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
 
     def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
-        """The table of some samples, and which sample has which view, of shape (n_samples, n_views).
-
-        Parameters
-        ----------
-        X : DataFrame, array or CSR matrix
-            With the features of the fit, in their order.
-        """
+        """The table of some samples, and which sample has which view, of shape (n_samples, n_views)."""
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
         views = Views(X) if sp.issparse(X) or (isinstance(X, pd.DataFrame) and has_sparse_rows(X)) else None
         source = X if views is None else views.X
@@ -170,7 +121,7 @@ class TableLayout:
             column = pd.Series(_column(X, int(view.positions[0])), index=index, name=view.name)
             return column.to_frame(), column.notna().to_numpy()
         if set(view.kinds) == {NUMBER}:
-            values = _numbers(X, view.positions, view, index)
+            values = _numbers(X, view.positions, view.names, index)
             present = ~np.isnan(values).all(axis=1)
             if view.means is not None:
                 values = np.where(np.isnan(values) & present[:, None], view.means, values)
@@ -185,11 +136,10 @@ class TableLayout:
 
     @staticmethod
     def _mixed(X: Any, view: ViewColumns, index: pd.Index) -> pd.DataFrame:
-        """The columns of a view that has categories or documents."""
         columns: dict[int, Any] = {}
         places = np.array(view.places(NUMBER), dtype=int)
         if len(places):
-            values = _numbers(X, view.positions[places], view, index, places)
+            values = _numbers(X, view.positions[places], [view.names[place] for place in places], index)
             columns.update((place, values[:, number]) for number, place in enumerate(places.tolist()))
         for place in [*view.places(CATEGORY), *view.places(TEXT)]:
             cells = [number_as_text(value) for value in _column(X, int(view.positions[place]))]
@@ -274,7 +224,7 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
         present = np.asarray(there.all(axis=1))
     else:
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
-        values = _numbers(X, view.positions, view, index)
+        values = _numbers(X, view.positions, view.names, index)
         present = np.asarray(~np.isnan(values).all(axis=1))
         matrix = sp.csr_matrix(np.where(present[:, None], values, 0.0))
     matrix = sp.csr_matrix(matrix, dtype=np.float64)
@@ -287,9 +237,7 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
     return SparseRows(matrix, view.names, present)
 
 
-def _numbers(
-    X: Any, positions: np.ndarray, view: ViewColumns, index: pd.Index, places: np.ndarray | None = None
-) -> np.ndarray:
+def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
     """Columns of numbers as float64, NaN where one is missing, or an error that names column and sample."""
     block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
     if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
@@ -301,17 +249,15 @@ def _numbers(
     elif isinstance(X, KeptColumns) and np.isin(positions, X.sparse_positions()).all():
         values = _from_sparse(X, positions)
     else:
-        names = view.names if places is None else [view.names[place] for place in places]
         columns = [_as_numbers(_column(X, int(p)), n, index) for p, n in zip(positions, names, strict=True)]
         values = np.column_stack(columns)
     with np.errstate(invalid="ignore"):
         wrong = np.abs(values) > LARGEST
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        name = view.names[column if places is None else places[column]]
         raise ValueError(
-            f"the column {name!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); replace such "
-            "values, or leave them empty"
+            f"the column {names[column]!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); "
+            "replace such values, or leave them empty"
         )
     return values
 

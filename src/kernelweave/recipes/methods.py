@@ -1,4 +1,4 @@
-"""The methods by name: which there are, what each reads of a table, and the unfitted model of each.
+"""The methods by name: which there are, what each reads of a table, what it tries, and the unfitted model of each.
 
 ===============  ==============================================================================================
 method           model
@@ -15,6 +15,9 @@ linear           logistic or ridge regression on all columns
 forest           random forest on all columns
 boosting         gradient boosting on all columns
 ===============  ==============================================================================================
+
+Every method has settings for each effort: the options of its model, which are fixed, and a grid of parameters, of
+which inner validation chooses. Values stand in the order in which they win where scores are equal: the simplest first.
 """
 
 from __future__ import annotations
@@ -33,7 +36,62 @@ from ..validation import shown
 from .kinds import as_frame, column_kinds, given_kinds
 from .layout import TableLayout, ViewColumns
 from .preparation import joined_transformer, reduced, view_kernels, view_transformer
-from .settings import COMPONENTS, EPSILON, OPTIONS, WIDEST, combiner_options
+
+# C of kernel machines, by task and effort: the kernels have a unit diagonal and regressions a target of variance 1.
+_COSTS: dict[str, dict[str, Sequence[float]]] = {
+    "classification": {"full": (0.3, 3.0, 30.0), "quick": (3.0,)},
+    "regression": {"full": (0.1, 1.0, 10.0, 100.0), "quick": (0.1, 1.0, 10.0)},
+}
+# C of logistic regression, and 1 / alpha of ridge regression, on standardised columns.
+_LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
+    "classification": {"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
+    "regression": {"full": (0.001, 0.01, 0.1, 1.0), "quick": (0.01, 0.1)},
+}
+
+_STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
+
+# Options of combiners and of other models, and those of quick efforts in their place.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "lp": {"p": 4.0 / 3.0},
+    "projected": {"n_components": 10, "gating_components": 2},
+    "stacking": {"machine_C": 3.0},
+    "forest": {"n_trees": 300},
+    "boosting": {"learning_rate": 0.1},
+}
+_QUICK_OPTIONS: dict[str, dict[str, Any]] = {"localized": {"l2": 0.03}, "forest": {"n_trees": 100}}
+
+EPSILON = 0.1  # of a regression whose target has variance 1
+
+# One hold-out, of `effort="quick"`, has this share of the samples (1 / QUICK_PARTS).
+QUICK_PARTS = 4
+
+# Views of more prepared features are reduced to leading principal components (singular directions of sparse ones).
+WIDEST = {"localized": 1000, "projected": 50}
+COMPONENTS = {"localized": 200, "projected": 50}
+
+
+def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
+    """The parameters that a method tries.
+
+    >>> from kernelweave.recipes.methods import grid_of
+    >>> grid_of("alone:rna", "full", "classification")
+    {'C': (0.3, 3.0, 30.0)}
+    """
+    if method in ("forest", "boosting"):
+        return {}
+    if method == "stacking":
+        return {"C": _STACKING_COSTS[effort]}
+    costs = _LINEAR_COSTS if method == "linear" else _COSTS
+    grid: dict[str, Sequence[Any]] = {"C": costs[task][effort]}
+    if (method, effort) == ("localized", "full"):
+        grid["combiner__l2"] = (0.1, 0.01)
+    return grid
+
+
+def model_options(method: str, effort: str) -> dict[str, Any]:
+    """The fixed options of a method's combiner or model."""
+    return _OPTIONS.get(method, {}) | (_QUICK_OPTIONS.get(method, {}) if effort == "quick" else {})
+
 
 ALONE = "alone:"
 _JOINED = ("concatenation", "linear", "forest", "boosting")
@@ -121,15 +179,7 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
 
 
 def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
-    """Why a method cannot be had for the views of a table; None where it can.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of all views.
-    n_samples : int
-    """
+    """Why a method cannot be had for the views of a table; None where it can."""
     if not layout.views:
         return "no column can be used"
     columns = [view for view in layout.views if not view.is_matrix]
@@ -143,14 +193,7 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
 
 
 def method_layout(method: str, layout: TableLayout) -> TableLayout:
-    """The views that a method reads, or an error that names the methods there are.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of all views.
-    """
+    """The views that a method reads, or an error that names the methods there are."""
     if not isinstance(method, str) or method not in method_names("classification", layout.names):
         there = ", ".join(method_names("classification", layout.names))
         raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
@@ -164,42 +207,20 @@ def method_layout(method: str, layout: TableLayout) -> TableLayout:
 
 @dataclass
 class ModelMaker:
-    """Makes the unfitted model of a method for given training samples.
-
-    Attributes
-    ----------
-    method, task, effort : str
-    layout : TableLayout
-        Of the views that the method reads.
-    matrices : mapping from name to Precomputed
-    needs : list of str
-        Views of which each sample has one, see `needed_views`.
-    options : dict
-        Parameters of the model: n_jobs, random_state.
-    approximation : object
-        As that of `MKLClassifier`: None for exact kernels.
-    notes : list of str
-        What was decided for the last model, in words.
-    """
+    """Makes the unfitted model of a method for given training samples."""
 
     method: str
     task: str
     effort: str
-    layout: TableLayout
+    layout: TableLayout  # of the views that the method reads
     matrices: Mapping[str, Precomputed]
-    needs: list[str]
-    options: dict[str, Any]
-    approximation: Any = None
-    notes: list[str] = field(default_factory=list)
+    needs: list[str]  # views of which each sample has one, see `needed_views`
+    options: dict[str, Any]  # parameters of the model: n_jobs, random_state
+    approximation: Any = None  # as that of `MKLClassifier`: None for exact kernels
+    notes: list[str] = field(default_factory=list)  # what was decided for the last model, in words
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
-        """The unfitted model for these training samples.
-
-        Parameters
-        ----------
-        table : DataFrame
-        present : ndarray of bool, shape (n_samples, n_views)
-        """
+        """The unfitted model for these training samples."""
         self.notes.clear()
         if self.method == "stacking":
             return self._stacking(table, present)
@@ -211,13 +232,7 @@ class ModelMaker:
         return self._machine(kernels, self._combiner(present))
 
     def decidable(self, training: np.ndarray, present: np.ndarray) -> np.ndarray:
-        """Which samples a model that is fitted to training samples can decide on.
-
-        Parameters
-        ----------
-        training, present : ndarray of bool, shape (n_samples, n_views)
-            Which training samples, and which of the samples in question, have which view.
-        """
+        """Which samples a model that is fitted to training samples can decide on."""
         read = {view.name for view in (self.layout.views if self.layout.joined else self._there(training))}
         places = [place for place, name in enumerate(self.layout.names) if name in self.needs and name in read]
         return np.asarray(present[:, places].any(axis=1))
@@ -227,7 +242,7 @@ class ModelMaker:
         return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]
 
     def _combiner(self, present: np.ndarray) -> Any:
-        options = combiner_options(self.method, self.effort)
+        options = model_options(self.method, self.effort)
         if self.method == "lp":
             return LpMKL(**options)
         if self.method == "convex":
@@ -282,9 +297,9 @@ class ModelMaker:
         return MKLRegressor(kernels, combiner, epsilon=EPSILON, **options)
 
     def _stacking(self, table: pd.DataFrame, present: np.ndarray) -> Any:
-        from .rivals import StackedViews
+        from .baselines import StackedViews
 
-        options = dict(OPTIONS["stacking"][self.effort])
+        options = model_options(self.method, self.effort)
         cost = options.pop("machine_C")
         machines = []
         for view in self._there(present):
@@ -293,25 +308,17 @@ class ModelMaker:
         return StackedViews(machines, random_state=self.options["random_state"], **options)
 
     def _column_model(self, table: pd.DataFrame) -> Any:
-        from .rivals import ColumnModel
+        from .baselines import ColumnModel
 
         transformer = joined_transformer(self.layout, table)
-        options = OPTIONS.get(self.method, {}).get(self.effort, {})
-        return ColumnModel(self.method, transformer, task=self.task, **options, **self.options)
+        options = self.options | model_options(self.method, self.effort)
+        return ColumnModel(self.method, transformer, task=self.task, **options)
 
 
 def needed_views(method: str, layout: TableLayout, present: np.ndarray) -> list[str]:
     """The views of which a sample must have one: those that the method reads or, of gates, those that gates read.
 
     A sample without any of them gets the majority class, or the mean target.
-
-    Parameters
-    ----------
-    method : str
-    layout : TableLayout
-        Of the views that the method reads.
-    present : ndarray of bool, shape (n_samples, n_views)
-        Which training sample has which view.
     """
     if method != "localized":
         return layout.names

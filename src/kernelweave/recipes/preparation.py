@@ -21,29 +21,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from ..kernels import Gaussian, Kernel, Linear
-from .components import FewComponents
 from .kinds import CATEGORY, NUMBER, TEXT
 from .layout import TableLayout, ViewColumns
-from .settings import MOST_WORDS, RARE_CATEGORY
+
+RARE_CATEGORY = 2  # training samples; categories of fewer are pooled
+MOST_WORDS = 20_000  # of a column of documents
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
-    """The transformer of one view.
-
-    Parameters
-    ----------
-    view : ViewColumns
-        Not a similarity matrix.
-    table : DataFrame
-        The training samples, as `TableLayout.table` makes it.
-    """
+    """The transformer of one view."""
     if view.is_sparse:
         return _sparse_transformer(table[view.name].array.matrix)
     part = table[view.names]
@@ -55,30 +51,14 @@ def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
 
 
 def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:
-    """The transformer of all columns of a table together, for concatenated views.
-
-    Parameters
-    ----------
-    layout : TableLayout
-        With ``joined=True`` and without similarity matrices.
-    table : DataFrame
-    """
+    """The transformer of all columns of a table together, for concatenated views."""
     if all(view.is_sparse for view in layout.views):
         return MaxAbsScaler()
     return _columns_transformer([kind for view in layout.views for kind in view.kinds], table)
 
 
 def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest: int, components: int) -> Any:
-    """A transformer of one view, followed by principal components where it returns more features than `widest`.
-
-    Parameters
-    ----------
-    transformer : transformer
-        As `view_transformer` makes it.
-    view : ViewColumns
-    table : DataFrame
-    widest, components : int
-    """
+    """A transformer of one view, followed by principal components where it returns more features than `widest`."""
     width, is_sparse = prepared_width(transformer, view, table)
     n_samples = int(_present(view, table).sum())
     n_components = min(components, n_samples - 1, width - 1)
@@ -88,14 +68,7 @@ def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest:
 
 
 def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> tuple[int, bool]:
-    """How many features a transformer makes of a view, and whether they are sparse.
-
-    Parameters
-    ----------
-    transformer : transformer
-    view : ViewColumns
-    table : DataFrame
-    """
+    """How many features a transformer makes of a view, and whether they are sparse."""
     if view.is_sparse:
         return len(view.names), True
     if set(view.kinds) == {NUMBER}:
@@ -108,13 +81,7 @@ def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> 
 
 
 def view_kernels(view: ViewColumns, transformer: Any) -> list[tuple[str, Kernel]]:
-    """The linear and the Gaussian kernel of a view, by name.
-
-    Parameters
-    ----------
-    view : ViewColumns
-    transformer : transformer
-    """
+    """The linear and the Gaussian kernel of a view, by name."""
     name = view.name
     return [
         (f"{name}-linear", Linear(name, transformer=transformer)),
@@ -137,24 +104,20 @@ def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
         steps.append(("numbers", _numbers(part.iloc[:, numbers].to_numpy(dtype=np.float64), part), numbers))
     categories = [place for place, kind in enumerate(kinds) if kind == CATEGORY]
     if categories:
-        steps.append(("categories", _categories(), categories))
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
+        steps.append(("categories", encoder, categories))
     texts = [place for place, kind in enumerate(kinds) if kind == TEXT]
     steps += [(f"text{number}", _words(), place) for number, place in enumerate(texts)]
     return ColumnTransformer(steps)
 
 
 def _numbers(values: np.ndarray, part: pd.DataFrame) -> Any:
-    """The transformer of columns of numbers, which are all or some of a part of the table."""
     there = part.notna().to_numpy().any(axis=1)  # samples that lack the whole view have no gaps
     if np.isnan(values[there]).any():
         median = SimpleImputer(strategy="median", keep_empty_features=True)
         return Pipeline([("impute", median), ("scale", StandardScaler())])
     fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
     return Pipeline([("scale", StandardScaler()), ("impute", fill)])
-
-
-def _categories() -> Any:
-    return OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
 
 
 def _words() -> Any:
@@ -164,3 +127,43 @@ def _words() -> Any:
 def _sparse_transformer(matrix: Any) -> Any:
     counts = (matrix.data >= 0).all() and (matrix.data == np.round(matrix.data)).all()
     return TfidfTransformer() if counts else MaxAbsScaler()
+
+
+class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """At most so many principal components; of sparse values, singular directions without centring.
+
+    scikit-learn's `PCA` refuses more components than there are samples, so that a number that suits all samples fails
+    in the folds of a cross-validation. This one takes as many as there are.
+
+    Attributes
+    ----------
+    reduction_ : PCA or TruncatedSVD
+        Fitted.
+
+    >>> from kernelweave.recipes.preparation import FewComponents
+    >>> FewComponents(5).fit_transform([[0.0, 1.0, 5.0, 2.0], [1.0, 0.0, 2.0, 2.0], [3.0, 1.0, 1.0, 0.0]]).shape
+    (3, 2)
+    """
+
+    def __init__(self, n_components: int = 50):
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> FewComponents:
+        """Find the components."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Find the components; returns their values."""
+        n_samples, width = X.shape if hasattr(X, "shape") else (len(X), len(X[0]))
+        number = max(1, min(self.n_components, n_samples - 1, width - 1))
+        self.reduction_ = (TruncatedSVD if sp.issparse(X) else PCA)(number, random_state=0)
+        return self.reduction_.fit_transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """Values of the components."""
+        return self.reduction_.transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.reduction_.components_)

@@ -1,9 +1,17 @@
-"""The inner search: which setting of a method predicts best samples that it was not fitted to.
+"""Inner validation: folds, the setting that predicts best in them, and probabilities from their decision values.
 
 For each fold and each setting a model is fitted to the training part, and its decision values of the other part are
 kept: they give the score, and those of the setting that wins give the calibration, without any further fit. Kernel
 values are computed once for each fold and shared by its settings, where the combiner reads Gram matrices; values of C
 are a path, each solution the start of the next.
+
+`Calibration` turns decision values into probabilities. Two classes: Platt's sigmoid, Pr(second class) =
+1 / (1 + exp(-(slope f + intercept))), with his targets (n_+ + 1) / (n_+ + 2) and 1 / (n_- + 2) in place of 1 and 0
+(Platt 1999, Probabilistic outputs for support vector machines). More classes: the softmax of slope times the decision
+values, a temperature of 1 / slope, so that the largest probability is always that of the largest decision value.
+Platt's sigmoid need not be 1/2 at the decision value 0, where the label changes. From there to where it is 1/2,
+probabilities are held just beyond 1/2, so that the more probable class is always the one that is predicted. Constants
+minimise the log loss of decision values of samples that the model was not fitted to.
 """
 
 from __future__ import annotations
@@ -17,11 +25,83 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
+
+
+def balanced_folds(
+    groups: np.ndarray, labels: np.ndarray, n_folds: int, random_state: np.random.RandomState
+) -> np.ndarray:
+    """The fold of each sample.
+
+    Groups are dealt out one by one, large ones first and in random order among those of one size, each to the fold in
+    which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
+    splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then. Labels are
+    classes from 0, all 0 for a regression.
+
+    >>> import numpy as np
+    >>> from kernelweave.recipes.search import balanced_folds
+    >>> labels = np.array([0, 0, 0, 0, 1, 1])
+    >>> folds = balanced_folds(np.arange(6), labels, 2, np.random.RandomState(0))
+    >>> [np.bincount(labels[folds == fold]).tolist() for fold in range(2)]
+    [[2, 1], [2, 1]]
+    """
+    _, group_of = np.unique(groups, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    counts = np.zeros((group_of.max() + 1, labels.max() + 1))
+    np.add.at(counts, (group_of, labels), 1.0)
+    counts /= np.maximum(counts.sum(axis=0), 1.0)
+    order = random_state.permutation(len(counts))
+    order = order[np.argsort(-np.bincount(group_of)[order], kind="stable")]
+    filled = np.zeros((n_folds, counts.shape[1]))
+    fold_of = np.empty(len(counts), dtype=int)
+    for group in order:
+        growth = 2.0 * filled @ counts[group]
+        # Classes of one sample each would all go to the first fold: among equals the emptiest one takes it.
+        best = np.flatnonzero(growth <= growth.min() + 1e-12)
+        fold = best[filled[best].sum(axis=1).argmin()]
+        filled[fold] += counts[group]
+        fold_of[group] = fold
+    return fold_of[group_of]
+
+
+def inner_splits(
+    labels: np.ndarray,
+    groups: np.ndarray | None,
+    n_folds: int,
+    random_state: np.random.RandomState,
+    *,
+    only_first: bool = False,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and validation samples of each fold, or of the first only; folds that would be empty are left out.
+
+    A class of one sample is in the training part of every fold, and a class of two or more is in each training part
+    too, unless groups keep it together.
+
+    >>> import numpy as np
+    >>> from kernelweave.recipes.search import inner_splits
+    >>> labels = np.array([0, 0, 0, 0, 1, 1, 2])
+    >>> [labels[test].tolist() for _, test in inner_splits(labels, None, 2, np.random.RandomState(0))]
+    [[0, 0, 1], [0, 0, 1]]
+    """
+    own = np.arange(len(labels)) if groups is None else groups
+    folds = balanced_folds(own, labels, n_folds, random_state)
+    tested = np.bincount(labels)[labels] > 1
+    splits = []
+    for fold in range(n_folds):
+        test = np.flatnonzero((folds == fold) & tested)
+        # A sample that is its class' only one trains in every fold, unless others of its group are tested.
+        kept = ~tested & ~np.isin(own, own[test])
+        train = np.flatnonzero((folds != fold) | kept)
+        if len(test) and len(train) > 1:
+            splits.append((train, test))
+    return splits[:1] if only_first else splits
+
 
 TIE = 1e-12
 _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching", default=None)
@@ -29,13 +109,7 @@ _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching"
 
 @contextmanager
 def watched(show: Callable[[int, int], None]) -> Iterator[None]:
-    """Have searches report their progress.
-
-    Parameters
-    ----------
-    show : callable
-        Called after each fit with the number of fits so far and the number of all, over settings and folds.
-    """
+    """Have searches report their progress."""
     token = _watching.set(show)
     try:
         yield
@@ -45,23 +119,13 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """What a search found."""
 
-    Attributes
-    ----------
-    setting : dict
-        The one with the best mean score; the first of those that are equal.
-    score : float
-        Its mean score, NaN where no fold could be had.
-    table : DataFrame
-        Columns ``setting`` (as text), ``score`` and ``std``.
-    values : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Decision values of the best setting for samples that the model was not fitted to; NaN for those never tested.
-    """
-
-    setting: dict[str, Any]
-    score: float
-    table: pd.DataFrame
+    setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
+    score: float  # its mean score, NaN where no fold could be had
+    table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
+    # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
+    # fitted to; NaN for those never tested
     values: np.ndarray
 
 
@@ -131,7 +195,6 @@ def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> 
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """A setting in words, such as ``C=10``."""
     return ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
     )
@@ -168,3 +231,96 @@ def _fitted(
         start = clone(model).set_params(**others)
         path = fit_path(start, part, targets, "C", [settings[place]["C"] for place in places])
         yield from zip(places, path, strict=True)
+
+
+# Slope times the spread of decision values: probabilities are nearly 1/2 or the share of a class, or 0 and 1.
+_FLATTEST, _STEEPEST = 1e-3, 1e3
+_SAME, _SMALLEST = 1e-9, 1e-150  # spread relative to the size of decision values, and size, that count as none
+_HELD = 1e-3  # share of the slope between 0 and where the sigmoid is 1/2
+_LEAST = 4.0 * float(np.finfo(float).eps)  # of log-odds, so that a lead within rounding is one of probabilities, too
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Constants that turn decision values into probabilities.
+
+    >>> import numpy as np
+    >>> from kernelweave.recipes.search import Calibration
+    >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
+    >>> calibration = Calibration.fit(values, labels)
+    >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
+    array([[0.85, 0.15],
+           [0.51, 0.49],
+           [0.17, 0.83]])
+    """
+
+    slope: np.ndarray  # (1,): positive
+    intercept: np.ndarray  # (1,): of two classes; 0 for more
+
+    @classmethod
+    def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:
+        """The constants of least log loss."""
+        size = float(np.abs(values).max())
+        size = size if size > _SMALLEST else 1.0
+        values = values / size
+        middle = float(values.mean()) if values.ndim == 1 else values.mean(axis=1, keepdims=True)
+        values = values - middle
+        spread = float(values.std())
+        if spread <= _SAME:  # all samples have one decision value, up to rounding
+            values, spread = np.zeros_like(values), 1.0
+        if values.ndim > 1:
+            return cls(np.array([_temperature(values / spread, labels) / spread / size]), np.zeros(1))
+        slope, intercept = _sigmoid(values / spread, labels)
+        return cls(np.array([slope / spread / size]), np.array([intercept - slope * middle / spread]))
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Probabilities of all classes, of shape (n_samples, n_classes)."""
+        if values.ndim == 1:
+            scores, held = self.slope[0] * values + self.intercept[0], _HELD * self.slope[0] * np.abs(values)
+            held = np.maximum(held, _LEAST)
+            scores = np.where(values > 0, np.maximum(scores, held), np.minimum(scores, -held))
+            return np.column_stack([expit(-scores), expit(scores)])
+        scores = self.slope[0] * values
+        scores = scores - scores.max(axis=1, keepdims=True)
+        odds = np.exp(scores)
+        odds[np.arange(len(values)), values.argmax(axis=1)] = 1.0 + _LEAST
+        return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _sigmoid(values: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Slope, positive, and intercept of Platt's sigmoid."""
+    positive = int((labels == 1).sum())
+    negative = len(labels) - positive
+    target = np.where(labels == 1, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = theta[0] * values + theta[1]
+        residual = expit(scores) - target
+        total = np.logaddexp(0.0, scores) - target * scores
+        return float(total.mean()), np.array([(residual * values).mean(), residual.mean()])
+
+    start = np.array([1.0, np.log((positive + 1.0) / (negative + 1.0))])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, _STEEPEST), (None, None)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _temperature(values: np.ndarray, labels: np.ndarray) -> float:
+    """The slope of the softmax, positive.
+
+    Labels are smoothed, as Platt's targets are: all classes share 1 / (n + 2) of each. Otherwise the slope would grow
+    without limit where all decisions are right.
+    """
+    n_samples = len(values)
+    weight = 1.0 / (n_samples + 2.0)
+    own = values[np.arange(n_samples), labels]
+    mean = values.mean(axis=1)
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = theta[0] * values
+        log_sum = logsumexp(scores, axis=1)
+        expected = (np.exp(scores - log_sum[:, None]) * values).sum(axis=1)
+        target = (1.0 - weight) * own + weight * mean
+        return float((log_sum - theta[0] * target).mean()), np.array([(expected - target).mean()])
+
+    found = minimize(loss, np.array([1.0]), jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, _STEEPEST)])
+    return float(found.x[0])

@@ -1,15 +1,20 @@
-"""How numbers are written, by the kind of their column; a dash for what is missing."""
+"""How numbers are written, by the kind of their column (a dash for what is missing), and how much a page shows.
+
+The page is to stay below one megabyte (`LEVELS`); report.json has everything.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from .blocks import Cell
+from .content import Cell
 
 DASH = "–"
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def is_missing(value: Cell) -> bool:
@@ -86,13 +91,18 @@ def one_line(text: str, longest: int = 0) -> str:
     return text if not longest or len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+def in_powers(value: float, digits: int, times: str) -> str:
+    """A number and a power of ten."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}{times}10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+
+
 def _number(value: float) -> str:
     size = abs(value)
     if isinstance(value, int) and size < 10**6:
         return str(value)
     if size and not 1e-3 <= size < 1e6:
-        mantissa, exponent = f"{value:.3e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+        return in_powers(value, 3, " × ")
     return f"{value:.4g}" if size < 1000 else f"{value:.0f}"
 
 
@@ -131,3 +141,43 @@ def _p_value(value: float) -> str:
 
 
 _WRITERS = {"percent": _percent, "count": _count, "seconds": _seconds, "p-value": _p_value}
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The largest numbers of things on a page."""
+
+    rows: int  # of a table with up to ten columns; of wider ones fewer
+    marks: int  # labels of a `Dots` or `Bars` chart, points of one line
+    points: int  # of a `Scatter`
+    cells: int  # rows, and columns, of a `Heatmap`
+    text: int  # characters of a line that is shown on hover; cells of tables have four times as many
+
+    def rows_of(self, columns: int) -> int:
+        """How many rows of a table with so many columns are shown."""
+        return max(2, min(self.rows, 10 * self.rows // max(columns, 1)))
+
+
+LEVELS = (
+    Detail(rows=300, marks=200, points=3000, cells=40, text=200),
+    Detail(rows=200, marks=120, points=2000, cells=40, text=100),
+    Detail(rows=150, marks=80, points=2000, cells=30, text=60),
+    Detail(rows=100, marks=60, points=1200, cells=30, text=60),
+    Detail(rows=50, marks=40, points=600, cells=20, text=50),
+    Detail(rows=20, marks=20, points=200, cells=12, text=40),
+    Detail(rows=8, marks=10, points=60, cells=8, text=30),
+)
+
+
+def evenly(items: Sequence[T], most: int) -> list[T]:
+    """At most `most` of the items, evenly spread, the first and the last among them.
+
+    >>> evenly(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]

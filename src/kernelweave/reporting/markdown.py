@@ -6,8 +6,7 @@ import html
 import re
 from collections.abc import Collection, Sequence
 
-from .blocks import Block, Chart, Code, Table, Text
-from .content import Contents
+from .content import Block, Chart, Code, Contents, Table, Text
 from .formatting import clean, one_line, write_column
 
 LONGEST = 40  # rows of a table behind a chart

@@ -15,16 +15,13 @@ import numpy as np
 from ..estimators import MKLClassifier, MKLRegressor
 from ..kernels.preparation import TableKind
 from ..recipes import CohortModel
-from ..recipes.calibration import Calibration
+from ..recipes.baselines import ESTIMATORS, ColumnModel, StackedViews
+from ..recipes.design import Design
+from ..recipes.drift import GRID, CohortSummary, PairStructure
 from ..recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
 from ..recipes.layout import TableLayout, ViewColumns
-from ..recipes.likeness.ranks import GRID, PairStructure
-from ..recipes.likeness.summary import CohortSummary
-from ..recipes.rivals import ColumnModel, StackedViews
-from ..recipes.rivals.column_model import ESTIMATORS
-from ..recipes.rivals.design import Design
-from ..recipes.rivals.linear import LinearScores
-from ..recipes.rivals.trees import TreeSum
+from ..recipes.search import Calibration
+from ..recipes.trees import LinearScores, TreeSum
 from ..validation.schemas import (
     COLUMNS,
     SCHEMAS,

@@ -1,0 +1,128 @@
+"""Reports on a `CohortModel`, whose model may be a kernel machine or one without kernels.
+
+Each model searches its setting and is calibrated, which takes most of the time.
+"""
+
+import numpy as np
+import pytest
+
+from kernelweave.model_selection import view_importance, view_report
+from kernelweave.recipes import CohortModel
+from kernelweave.reporting.data import folded
+from reported import block, blocks, cohort, column, ids, report, text
+
+
+def fitted(method, X, y):
+    return CohortModel(method, effort="quick", random_state=0).fit(X, y)
+
+
+def test_a_kernel_machine_has_all_sections_and_the_decisions():
+    X, y = cohort(missing=[("protein", slice(0, 9))])
+    model = CohortModel("mean", cv=2, random_state=0).fit(X, y)
+    assert len(model.settings_) > 1
+    found = report(model, X, y, cv=2)
+    assert ids(found) == ["views", "weights", "contributions", "certificates", "data", "cite"]
+    assert column(block(found, "views", "table"), "view") == ["rna", "protein", "noise"]
+    decisions = column(block(found, "data", "table", "decided about"), "decision")
+    assert decisions == model.decisions_
+    tried = block(found, "data", "table", "Settings that were tried")
+    assert column(tried, "score") == pytest.approx(model.settings_["score"].tolist())
+
+
+def test_decisions_about_many_views_are_one_row():
+    many = [f"The view 'v{i}' is reduced to its 39 leading components for this method." for i in range(40)]
+    assert folded(["The task is classification: why.", *many, "The view 'w' is left out: no sample has it."]) == [
+        "The task is classification: why.",
+        "Each of the views 'v0', 'v1', 'v2', 'v3', 'v4', 'v5' and 34 more is reduced to its 39 leading components "
+        "for this method.",
+        "The view 'w' is left out: no sample has it.",
+    ]
+
+
+def test_values_of_training_samples_are_called_optimistic():
+    X, y = cohort()
+    assert "optimistic" in text(report(fitted("linear", X, y), X, y), "contributions")
+
+
+def test_scores_keep_the_setting_and_are_those_of_the_machine_inside():
+    X, y = cohort()
+    model = fitted("mean", X, y)
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    found = report(model, X, y, cv=folds)
+    expected = view_report(model.model_, model.table(X), y, cv=folds, random_state=0)
+    without = expected["score"].xs("without", level="kernels")
+    assert column(block(found, "views", "table"), "accuracy without it") == pytest.approx(without.tolist())
+    assert "The setting stayed the one" in text(found, "views")
+
+
+def test_scores_of_a_regression_are_those_of_the_machine_on_its_own_scale():
+    X, _ = cohort()
+    y = (1000.0 + 50.0 * X["rna__0"] + 20.0 * X["noise__0"] ** 2).to_numpy()
+    model = fitted("mean", X, y)
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    inner = (y - y.mean()) / y.std()
+    expected = view_report(model.model_, model.table(X), inner, cv=folds, random_state=0)["score"]
+    alone = column(block(report(model, X, y, cv=folds), "views", "table"), "R² alone")
+    assert alone == pytest.approx(expected.xs("alone", level="kernels").tolist(), rel=1e-6)
+
+
+def test_contributions_of_a_regression_are_in_units_of_the_target():
+    X, _ = cohort()
+    y = (1000.0 + 50.0 * X["rna__0"]).to_numpy()
+    model = fitted("mean", X, y)
+    bars = block(report(model, X, y), "contributions", "bars")
+    predicted = model.predict(X.loc[bars.labels])
+    assert np.allclose(bars.totals, predicted)
+    assert np.allclose(np.sum(bars.values, axis=1), predicted)
+    assert set(bars.parts) == {"rna", "protein", "noise", "intercept"}
+
+
+@pytest.mark.parametrize("method", ["stacking", "linear", "boosting"])
+def test_models_without_kernels_have_the_other_sections(method):
+    X, y = cohort()
+    model = fitted(method, X, y)
+    found = report(model, X, y)
+    assert ids(found) == ["views", "contributions", "data", "cite"]
+    bars = block(found, "contributions", "bars")
+    assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
+    assert np.allclose(bars.totals, model.decision_function(X.loc[bars.labels]))
+    assert set(bars.parts) == {"rna", "protein", "noise", "intercept"}
+    assert f"{100 * model.validation_score_:.1f} %" in found.headline[0]
+    if method == "linear":
+        assert "no kernels" in text(report(model, X, y, cv=None), "views")
+
+
+def test_models_without_kernels_tell_which_views_they_rely_on():
+    X, y = cohort()
+    model = fitted("linear", X, y)
+    found = report(model, X, y)
+    groups = {view: [name for name in X if name.startswith(view)] for view in ("rna", "protein", "noise")}
+    expected = view_importance(model, X, y, groups=groups, n_repeats=5, random_state=0)
+    table = block(found, "views", "table")
+    assert column(table, "view") == list(groups)
+    assert column(table, "lost") == expected["importance"].tolist()
+    chart = block(found, "views", "dots")
+    assert {dot.label: dot.value for dot in chart.dots} == expected["importance"].to_dict()
+    assert not blocks(report(model, X), "views", "table")
+
+
+def test_samples_without_any_view_of_the_model_are_left_out_of_what_it_decides():
+    X, y = cohort(60, 3, missing=[("rna", slice(0, 7))])
+    found = report(fitted("alone:rna", X, y), X, y, cv=2)
+    bars = block(found, "contributions", "bars")
+    assert not set(bars.labels) & set(X.index[:7])
+    assert block(found, "data", "table", "Views").rows[0][-2:] == [53, 7]
+    local = report(fitted("localized", X, y), X, y)
+    assert blocks(local, "gates", "text")
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_a_class_that_the_machine_never_saw(n_classes):
+    X, y = cohort(60, n_classes)
+    X.loc[y == "class 0", [name for name in X if name.startswith("rna")]] = np.nan
+    model = fitted("alone:rna", X, y)
+    assert len(model.model_.classes_) == n_classes - 1
+    bars = block(report(model, X, y), "contributions", "bars")
+    ordered = np.sort(model.decision_function(X.loc[bars.labels]), axis=1)
+    assert np.allclose(bars.totals, ordered[:, -1] - ordered[:, -2])
+    assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
