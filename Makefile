@@ -4,8 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
-TORCH := .venv-torch
-DASK := .venv-dask
+EXTRAS := .venv-extras
 # All tests with the marker dask; those that kill workers, which then start again, come last.
 ON_DASK := tests/cli/test_on_cluster.py tests/compare/test_on_cluster.py tests/experiments/benchmark/test_on_cluster.py tests/engines/cluster
 BUILD := .venv-build
@@ -20,7 +19,7 @@ demo: $(INSTALLED)
 
 # PYTEST: further options of pytest, such as --cov=kernelweave --cov=experiments
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" $(PYTEST)
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" --ignore tests/house $(PYTEST)
 
 test-long: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal -m long $(PYTEST)
@@ -40,12 +39,12 @@ test-oldest: $(OLDEST)/.installed
 
 # Tests that compute with torch, on the CPU and on a CUDA device where there is one; Triton's programs are interpreted
 # where there is none.
-test-torch: $(TORCH)/.installed
-	$(TORCH)/bin/python -m pytest -n 2 --dist worksteal -m device tests $(PYTEST)
+test-torch: $(EXTRAS)/.installed
+	$(EXTRAS)/bin/python -m pytest -n 2 --dist worksteal -m device tests $(PYTEST)
 
 # Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
-test-dask: $(DASK)/.installed
-	$(DASK)/bin/python -m pytest -n 0 -m dask --durations 10 $(ON_DASK) $(PYTEST)
+test-dask: $(EXTRAS)/.installed
+	$(EXTRAS)/bin/python -m pytest -n 0 -m dask --durations 10 $(ON_DASK) $(PYTEST)
 
 # The sdist, and the wheel built from it, in dist/; their metadata and contents are checked, and the wheel is installed
 # into an empty environment and used there.
@@ -98,6 +97,7 @@ docs-output: $(DOCS)/.installed
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m pytest -n 0 tests/house
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 types: $(INSTALLED)
@@ -125,14 +125,9 @@ $(OLDEST)/.installed: pyproject.toml tools/oldest.py
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable ".[plot,test]"
 	@touch $@
 
-$(TORCH)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --quiet --editable ".[torch,test]"
-	@touch $@
-
-$(DASK)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(DASK)
-	$(DASK)/bin/python -m pip install --quiet --editable ".[dask,test]"
+$(EXTRAS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/python -m pip install --quiet --editable ".[torch,dask,test]"
 	@touch $@
 
 $(BUILD)/.installed: Makefile
@@ -146,5 +141,5 @@ $(DOCS)/.installed: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build $(GENERATED)
+	rm -rf $(VENV) $(OLDEST) $(EXTRAS) $(BUILD) $(DOCS) dist build $(GENERATED)
 	find src -name '*.nb[ic]' -delete

@@ -183,7 +183,7 @@ def test_the_installed_wheel_works(python, tmp_path):
 
 @pytest.mark.distribution
 def test_tests_of_the_sdist_run_against_the_installed_wheel(python, unpacked):
-    chosen = ["test_readme.py", "test_environment.py", "test_contributing.py", "saving/test_versions.py"]
+    chosen = ["test_readme.py", "test_environment.py", "house/test_contributing.py", "saving/test_versions.py"]
     command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
     printed = run([*command, *(f"tests/{name}" for name in chosen)], unpacked)
     assert " passed" in printed and " skipped" not in printed

@@ -82,7 +82,7 @@ assert not any(name.startswith("kernelweave.saving") for name in sys.modules)
 before = len(schemas.SCHEMAS)
 from kernelweave.saving import registry
 table = dict(registry.CLASSES)
-import kernelweave.recipes.rivals
+import kernelweave.recipes.baselines
 print(json.dumps([before, table == registry.CLASSES]))
 """
     environment = os.environ | {"PYTHONPATH": str(Path(kernelweave.__file__).parents[1])}

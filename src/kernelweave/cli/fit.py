@@ -19,10 +19,10 @@ from ..files.read import Cohort, read_cohort
 from ..files.sources import STORED_SUFFIXES, split_entry
 from ..files.text import format_suffix
 from ..kernels.resources import available_memory
-from ..persistence import save
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.search import watched
+from ..saving import save
 from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # of the free memory, above which files are read block by block

@@ -31,10 +31,10 @@ from ..files.base import Options, as_csv
 from ..files.matching import read_matrix, with_text_labels
 from ..files.read import column_names
 from ..files.sources import sources
-from ..persistence import load
 from ..recipes import CohortModel
 from ..recipes.drift import NewCohort
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
+from ..saving import load
 from ..saving.atomic import naming, replace_file
 from .fit import opened
 from .messages import listed, one_line, working

@@ -17,13 +17,13 @@ from joblib import parallel_config
 from ..files.base import as_csv
 from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
-from ..persistence import save
 from ..recipes import CohortModel
 from ..recipes.search import setting_text
 from ..reporting import report
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.page import Report
 from ..reporting.words import listed, p_text, reach
+from ..saving import save
 from .cells import write_atomically
 from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult, simplicity

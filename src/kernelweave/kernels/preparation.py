@@ -201,7 +201,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _named(transformer: Any, who: str) -> str:
-    # A loaded model has operations in the place of transformers (`persistence.preparation`), which users never named.
+    # A loaded model has operations in the place of transformers (`saving.transformers`), which users never named.
     name = "" if hasattr(transformer, "takes_documents") else f" {type(transformer).__name__}"
     return f"the transformer{name} of {who}"
 

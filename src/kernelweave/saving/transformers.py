@@ -368,7 +368,7 @@ TRANSFORMERS: dict[str, tuple[str, Callable[[Any, str, int], Operation] | None]]
     "TfidfTransformer": ("sklearn.feature_extraction.text", _weighed),
     "PCA": ("sklearn.decomposition", _pca),
     "TruncatedSVD": ("sklearn.decomposition", _truncated),
-    "FewComponents": ("kernelweave.reduction.discriminants.components", _few),
+    "FewComponents": ("kernelweave.recipes.preparation", _few),
     "FunctionTransformer": ("sklearn.preprocessing", _function),
     "Pipeline": ("sklearn.pipeline", _pipeline),
     "ColumnTransformer": ("sklearn.compose", _by_columns),

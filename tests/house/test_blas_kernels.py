@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("blas_kernels", ROOT / "tools" / "blas_kernels.py")
 blas_kernels = sys.modules["blas_kernels"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(blas_kernels)

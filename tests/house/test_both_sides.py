@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[1] / "tools" / "both_sides.py"
+TOOL = Path(__file__).parents[2] / "tools" / "both_sides.py"
 PAGE = """# Coming from elsewhere
 
 <!-- not run -->

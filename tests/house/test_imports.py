@@ -39,10 +39,12 @@ ALLOWED = {
     "datasets": FRAMES | {"views"},
     "saving": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
+    "persistence": {"saving"},
+    "experiments": set(),
     "compare": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
     "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "compare", "_version", *BELOW, *WORK},
 }
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"  # beside the library, which never imports it
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"  # beside the library, which never imports it
 BY_EXPERIMENTS = FRAMES | {"rich", "__version__", "stack_views", "experiments", "compare", "cli", *BELOW, *WORK}
 STANDARD = sys.stdlib_module_names
 FOR_ALL = {"_extras", "_warnings", "validation"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("run_pages", ROOT / "tools" / "run_pages.py")
 run_pages = sys.modules["run_pages"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run_pages)

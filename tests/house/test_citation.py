@@ -8,7 +8,7 @@ import pytest
 import kernelweave
 from kernelweave.reporting.citations import REFERENCES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
 ENTRIES = dict(re.findall(r"```bibtex\n@\w+\{(\w+),\n(.*?)\n\}\n```", PAGE, flags=re.DOTALL))

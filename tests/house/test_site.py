@@ -11,7 +11,7 @@ import pytest
 import kernelweave
 from kernelweave import __version__
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 API = ROOT / "docs" / "api"
 PACKAGES = (
     *("estimators", "kernels", "combiners", "machines", "features", "reduction", "model_selection", "recipes", "files"),

@@ -12,7 +12,7 @@ import pytest
 
 from durations import Durations
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
