@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/plot_*.py"))
 PACKAGES = {"kernelweave", "matplotlib", "numpy", "pandas", "scipy", "sklearn"} | set(sys.stdlib_module_names)

@@ -24,6 +24,8 @@ from folders import FOLDERS, SCRIPT
 from kernelweave.cli import main
 from kernelweave.cli.options import EXAMPLES
 
+pytestmark = pytest.mark.long
+
 METHODS = {"patients": "alone,mean,boosting", "families": "mean,stacking", "fields": "alone,linear"}
 FITTED = {"digits": "localized", "families": "alone:kin"}  # localized is that of the example
 

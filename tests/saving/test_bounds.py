@@ -19,6 +19,8 @@ from kernelweave import load
 from kernelweave.saving.codecs import CODECS
 from kernelweave.validation.schemas import check_whole
 
+pytestmark = pytest.mark.long
+
 TESTS = Path(__file__).parents[1]
 SCRIPT = TESTS / "saving" / "try_extremes.py"
 HIGH = 2**31 - 1

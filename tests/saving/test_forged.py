@@ -27,6 +27,8 @@ from kernelweave.saving.archive import checksum, seal_of
 from saved_builders import NEW, TWO, VALUE, A
 from saved_models import MODELS
 
+pytestmark = pytest.mark.long
+
 # Changed values in the document of each model, twice the changed arrays of those that nearly every model holds, and
 # models in which each other attribute's array is changed; raise it to look longer.
 N_FORGERIES = int(os.environ.get("KERNELWEAVE_FORGERIES", "2"))
