@@ -19,7 +19,7 @@ demo: $(INSTALLED)
 
 # PYTEST: further options of pytest, such as --cov=kernelweave --cov=experiments
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" --ignore tests/house $(PYTEST)
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" --ignore tests/house --ignore tests/experiments tests src $(PYTEST)
 
 test-long: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal -m long $(PYTEST)

@@ -24,13 +24,7 @@ from saved_models import MODELS
 EXPECTED = {version: saved_files.expected_of(version) for version in saved_files.versions()}
 
 
-NEWEST = sorted(EXPECTED, key=lambda version: (version.startswith("release"), version))[-1]
-
-
-@pytest.fixture(
-    scope="module",
-    params=[version if version == NEWEST else pytest.param(version, marks=pytest.mark.long) for version in EXPECTED],
-)
+@pytest.fixture(scope="module", params=[pytest.param(version, marks=pytest.mark.long) for version in EXPECTED])
 def fresh(request, tmp_path_factory):
     """A version, and what its models give, each in a process that has imported `kernelweave.load` only."""
     if not hasattr(os, "fork"):

@@ -52,6 +52,7 @@ def copy_package(folder):
     return folder
 
 
+@pytest.mark.long
 def test_without_a_folder_for_a_cache_each_process_compiles(tmp_path, nowhere):
     place = copy_package(tmp_path / "site")
     (place / "kernelweave" / "solvers" / "__pycache__").touch()  # a file: no folder can be made here
@@ -62,6 +63,7 @@ def test_without_a_folder_for_a_cache_each_process_compiles(tmp_path, nowhere):
     assert "for this process only" in said and "set NUMBA_CACHE_DIR" in said
 
 
+@pytest.mark.long
 def test_from_a_zip_file_without_a_home(tmp_path, nowhere):
     archive = tmp_path / "package.zip"
     with zipfile.ZipFile(archive, "w") as target:
@@ -71,6 +73,7 @@ def test_from_a_zip_file_without_a_home(tmp_path, nowhere):
     assert [float(line) for line in lines[-2:]] == [1.0, 1.0] and any(str(archive) in line for line in lines)
 
 
+@pytest.mark.long
 def test_the_first_compilation_is_announced_once_and_later_processes_load(tmp_path):
     cache = tmp_path / "cache"
     path = ROOT.parent
@@ -158,6 +161,7 @@ SLOW = {"linalg", "sort", "argsort", "unique", "partition", "argpartition", "med
 LEAN = {"cycles.py"}
 
 
+@pytest.mark.long
 def test_the_joint_machine_compiles_nothing_slow():
     found = [(path, node) for path, node in compiled_functions() if path.name in LEAN]
     assert {path.name for path, _ in found} == LEAN
