@@ -337,7 +337,6 @@ MULTICLASS_LINEAR = default_comparison(
 
 # `MKLClassifier(normalize=...)`: what is done to each kernel before they are combined.
 
-
 NORMALIZE = default_comparison(
     name="normalize",
     title="Normalisation of kernels",

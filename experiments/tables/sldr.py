@@ -68,8 +68,8 @@ def sldr(
 
 # Table 2 of the projection paper (SLDR): small against large digits of MULTIFEAT.
 
-_C = [1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [1e-3, 1e-2], "C": _C}
+_LARGER_C = [1.0, 10.0, 100.0]
+_GATED = {"combiner__l2": [1e-3, 1e-2], "C": _LARGER_C}
 _LEARNED: dict[str, list[Any]] = {"combiner__init": ["lda", "random"], **_GATED}
 
 TABLE_2 = Experiment(
@@ -97,7 +97,7 @@ TABLE_2 = Experiment(
         ),
     ),
     baseline="SVM (ALL)",
-    grid={"C": _C},
+    grid={"C": _LARGER_C},
     features=VIEWS,
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
     note="Scaling as for Table 5.16: standardised features, rows of length 1 in each representation. SLDR also chooses "
@@ -120,7 +120,7 @@ TABLE_2 = Experiment(
 
 _VIEWS = tuple(find_spec("protein_fold")[1].views)
 _GATED_PROTEIN = {"combiner__l2": [1e-3, 1e-2, 0.1], "C": C}
-_PROJECTED = {"combiner__l2": [0.03, 0.3, 3.0], "C": _C}
+_PROJECTED = {"combiner__l2": [0.03, 0.3, 3.0], "C": _LARGER_C}
 
 TABLE_5 = Experiment(
     name="sldr-5",

@@ -89,6 +89,7 @@ TABLE_5_6 = Collection(
 
 # Cost-conscious kernel selection (Tables 5.10 to 5.12): kernels combined at equal costs and at given costs.
 
+_Figures = Mapping[tuple[str, str | None, str], Sequence[Sequence[float]]]
 _CLAIM = Claim(
     "As accurate as equal costs, with fewer support vectors and lower cost",
     "cost-conscious",
@@ -103,7 +104,7 @@ def cost_conscious(
     source: str,
     kernels: Mapping[str, Kernel],
     costs: Mapping[str, float],
-    figures: Mapping[tuple[str, str | None, str], Sequence[Sequence[float]]],
+    figures: _Figures,
 ) -> tuple[Experiment, ...]:
     """Kernels combined at equal costs and at given costs, which both are charged with, on several data sets.
 
@@ -148,6 +149,7 @@ def _paper(
 
 _SOURCE_5_10 = "thesis 5.2.3.1, Table 5.10"
 _COSTS = {"L": 1.0, "P": 2**0.5, "G": 2.0}
+# Accuracy, support vectors and total cost, each with its standard deviation; weights of L, P and G.
 _FIGURES_5_10 = {
     ("banana", None, "BANANA"): (
         (83.17, 0.52, 90.68, 0.11, 70.14, 0.08, 0.00, 0.03, 0.97),
@@ -255,7 +257,7 @@ def pendigits_collection(
 ) -> Collection:
     """One table: its costs by representation, its figures by pair of digits, and words before the common note."""
     source, kernels = f"thesis 5.2.3.2, Table {table}", {view: Linear(view) for view in costs}
-    data = {("pendigits", variant, f"PENDIGITS ({variant})"): rows for variant, rows in figures.items()}
+    data: _Figures = {("pendigits", variant, f"PENDIGITS ({variant})"): rows for variant, rows in figures.items()}
     return Collection(
         table,
         title,

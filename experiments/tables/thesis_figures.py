@@ -129,7 +129,7 @@ def _title(n_regions: int) -> str:
     return "GPK" if n_regions == 1 else f"LPK (P = {n_regions})"
 
 
-def _ahead(words: str, regions: int, dimension: int, **fields: Any) -> Claim:
+def _ahead(words: str, *, regions: int, dimension: int, **fields: Any) -> Claim:
     """The claim that some local projections are ahead of the SVM and of global ones of the same dimension."""
     rivals = ("SVM", *(f"{rival} (R = {dimension})" for rival in ("PCA", "LFDA", "GPK")))
     return Claim(words, f"LPK (P = {regions}, R = {dimension})", ahead_of=rivals, simpler=rivals, **fields)
@@ -154,8 +154,8 @@ FIGURE_5_19 = projection_experiment(
     note="1500 of the 5000 samples are drawn at random, with a fixed seed.",
     claim=_ahead(
         "Local projections are more accurate than global ones and the SVM",
-        3,
-        2,
+        regions=3,
+        dimension=2,
         reason="other samples",
         details="Which 1500 of the 5000 samples the thesis drew is not known, and 500 test samples alone are uncertain "
         "by more than a point. The SVM, LFDA and GPK are below the thesis too.",
@@ -190,8 +190,8 @@ FIGURE_5_20 = _on_usps(
     variant="even-vs-odd",
     claim=_ahead(
         "Local projections are more accurate than global ones and the SVM",
-        3,
-        3,
+        regions=3,
+        dimension=3,
         remark=EASIER,
     ),
 )
@@ -210,8 +210,8 @@ FIGURE_5_21 = _on_usps(
     variant="small-vs-large",
     claim=_ahead(
         "Local projections are more accurate than global ones and the SVM, with fewer support vectors",
-        3,
-        2,
+        regions=3,
+        dimension=2,
         sparser_than=("SVM", "GPK (R = 2)"),
         remark=EASIER,
     ),
@@ -244,8 +244,8 @@ FIGURE_5_22 = projection_experiment(
     unit_gates=((2, 4),),
     claim=_ahead(
         "Local projections are more accurate than reductions and the SVM",
-        2,
-        4,
+        regions=2,
+        dimension=4,
         own="unit gates (P = 2, R = 4)",
         reason="other test images",
         details="A test image is 1.25 points, and which two images of each subject the thesis drew is not known.",
