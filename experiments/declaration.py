@@ -424,12 +424,7 @@ def over_datasets(
             dataclasses.replace(method, paper=paper) for method, paper in zip(template.methods, papers, strict=True)
         )
         name = f"{template.name}-{dataset}" + ("" if variant is None else f"-{variant}")
-        changes: dict[str, Any] = {
-            "name": name,
-            "title": title,
-            "dataset": dataset,
-            "variant": variant,
-            "methods": methods,
-        }
-        members.append(dataclasses.replace(template, **changes))
+        members.append(
+            dataclasses.replace(template, name=name, title=title, dataset=dataset, variant=variant, methods=methods)
+        )
     return tuple(members)

@@ -7,7 +7,7 @@ standardised and sparse views weighted by TF-IDF with rows of unit length, by co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments.benchmark.data_sets import DENSE_VIEWS, SPARSE_VIEWS
 from experiments.declaration import DEFAULT
 from kernelweave.combiners import (
     AlignmentWeights,
     BestSingle,
-    Combiner,
     ConvexMKL,
     EasyMKL,
     KernelMap,
@@ -45,13 +45,12 @@ from kernelweave.kernels import Gaussian, Kernel, Linear, Polynomial
 from kernelweave.model_selection import RepeatedDraws
 from kernelweave.reduction import MKLDR, KernelFisher
 
-DENSE_VIEWS = ("multifeat", "protein_fold", "landuse21", "cub10", "pie10", "wikipedia", "mnist4", "ccv")
-SPARSE_VIEWS = ("cora", "movies", "ngs", "reuters1200")
 TEXT = ("tr11", "tr23", "tr41", "tr45")
 TWO_CLASSES = ("banana", "ringnorm", "heart", "ionosphere", "sonar", "pima", "spambase", "wdbc")
 SEVERAL_CLASSES = ("letter", "optdigits", "pendigits", "segment", "usps", "waveform", "newthyroid", "olivetti")
 REGRESSION = ("concrete", "winewhite", "mcycle")
 COSTS = (1.0, 10.0)
+KernelsOf = Callable[[Problem], list[tuple[str, Kernel]]]
 PROTOCOL = RepeatedDraws(n_repeats=3, n_train=300, n_validation=100, n_test=1000)
 QUICK = RepeatedDraws(n_repeats=2, n_train=60, n_validation=40, n_test=200)
 
@@ -118,14 +117,19 @@ def over_views(data: Problem, *kinds: Callable[[Any], Kernel]) -> list[tuple[str
     return [(f"{name}-{number}", kind(view)) for name, view in data.views.items() for number, kind in enumerate(kinds)]
 
 
+def _both(data: Problem) -> list[tuple[str, Kernel]]:
+    """A linear and a Gaussian kernel on each view."""
+    return over_views(data, Linear, Gaussian)
+
+
 def _linear_and_gaussian(data: Problem) -> list[tuple[str, Kernel]]:
     """A linear and a Gaussian kernel on each dense view, a linear one on each sparse view."""
-    return over_views(data, Linear) if sp.issparse(data.X) else over_views(data, Linear, Gaussian)
+    return over_views(data, Linear) if sp.issparse(data.X) else _both(data)
 
 
-def over_costs(make: Callable[[Problem, float], BaseEstimator], costs: Iterable[float] = COSTS) -> Candidates:
+def over_costs(make: Callable[[Problem, float], BaseEstimator]) -> Candidates:
     """One estimator for each C, the default C = 1 first."""
-    return lambda data: {f"C = {C:g}": make(data, C) for C in costs}
+    return lambda data: {f"C = {C:g}": make(data, C) for C in COSTS}
 
 
 def machine(data: Problem, kernels: Any, **options: Any) -> BaseEstimator:
@@ -135,23 +139,24 @@ def machine(data: Problem, kernels: Any, **options: Any) -> BaseEstimator:
     return TransformedTargetRegressor(MKLRegressor(kernels, random_state=0, **options), transformer=StandardScaler())
 
 
+def machines(kernels: KernelsOf, **options: Any) -> Candidates:
+    """An MKL machine on the kernels of a problem for each C."""
+    return over_costs(lambda data, C: machine(data, kernels(data), C=C, **options))
+
+
 # `MKLClassifier(combiner=...)`, and what people would take in place of several kernels, on sets of several views.
 
-_COMBINERS = (Mean, ConvexMKL, LpMKL, EasyMKL, AlignmentWeights, PolynomialMKL, Localized, BestSingle)
+_COMBINERS = (Mean, ConvexMKL, LpMKL, EasyMKL, AlignmentWeights, PolynomialMKL)
 
 
-def _combined(combiner: type[Combiner]) -> Candidates:
+def _localized(kernels: KernelsOf, l2: str | float = "auto") -> Candidates:
+    """Gates read similarities to training samples where columns are sparse."""
+
     def make(data: Problem, C: float) -> Any:
-        return machine(data, _linear_and_gaussian(data), combiner=_made(combiner, data), C=C)
+        inputs = KernelMap(Linear()) if sp.issparse(data.X) else None
+        return machine(data, kernels(data), combiner=Localized(l2=l2, inputs=inputs), C=C)
 
     return over_costs(make)
-
-
-def _made(combiner: type[Combiner], data: Problem) -> Combiner:
-    """The combiner as it comes; gates read similarities to training samples where columns are sparse."""
-    if combiner is Localized and sp.issparse(data.X):
-        return Localized(inputs=KernelMap(Linear()))
-    return combiner()
 
 
 def _boosted(data: Problem) -> dict[str, Any]:
@@ -165,7 +170,9 @@ COMBINER = default_comparison(
     title="How the kernels become one",
     datasets=tuple(name for name in (*DENSE_VIEWS, *SPARSE_VIEWS) if name != "pie10"),  # 68 classes take too long
     contenders={
-        **{f"{combiner.__name__}()": _combined(combiner) for combiner in _COMBINERS},
+        **{f"{combiner.__name__}()": machines(_linear_and_gaussian, combiner=combiner()) for combiner in _COMBINERS},
+        "Localized()": _localized(_linear_and_gaussian),
+        "BestSingle()": machines(_linear_and_gaussian, combiner=BestSingle()),
         "SVC() on all columns": over_costs(lambda data, C: SVC(C=C)),
         "logistic regression": over_costs(lambda data, C: LogisticRegression(C=C, max_iter=1000)),
         "random forest": lambda data: {"": RandomForestClassifier(random_state=0)},
@@ -202,22 +209,18 @@ _SETTINGS: list[tuple[str, str | float]] = [
 
 def _gated_kernels(data: Problem) -> list[tuple[str, Kernel]]:
     """Linear kernels of several views; a single view is worth gating where its kernels differ."""
-    return over_views(data, Linear) if len(data.views) > 1 else over_views(data, Linear, Gaussian)
-
-
-def _by_gates(norm: str, l2: str | float) -> Candidates:
-    def make(data: Problem, C: float) -> Any:
-        return machine(data, _gated_kernels(data), combiner=Localized(Softmax(norm=norm), l2=l2), C=C)
-
-    return over_costs(make)
+    return over_views(data, Linear) if len(data.views) > 1 else _both(data)
 
 
 GATES = default_comparison(
     name="gates",
     title="Norm of gates and penalty on their parameters",
     datasets=(*_VARIANTS, "banana", "ringnorm", "heart", "ionosphere", "sonar", "pima", "spambase"),
-    contenders={f"norm={norm!r}, l2={l2!r}": _by_gates(norm, l2) for norm, l2 in _SETTINGS}
-    | {"Mean()": over_costs(lambda data, C: machine(data, _gated_kernels(data), combiner=Mean(), C=C))},
+    contenders={
+        f"norm={norm!r}, l2={l2!r}": machines(_gated_kernels, combiner=Localized(Softmax(norm=norm), l2=l2))
+        for norm, l2 in _SETTINGS
+    }
+    | {"Mean()": machines(_gated_kernels, combiner=Mean())},
     default="norm='unit', l2='auto'",
     note="`Localized(Softmax(norm=...), l2=...)` over linear kernels of several views, or a linear and a Gaussian "
     "kernel of a single one; two classes. A number l2 is relative to the optimum of the mean kernel.",
@@ -239,24 +242,16 @@ def _localized_kernels(data: Problem) -> list[tuple[str, Kernel]]:
     return over_views(data, Linear) if len(data.views) > 1 else over_views(data, Linear, Gaussian, Polynomial)
 
 
-def _by_penalty(l2: str | float) -> Candidates:
-    def make(data: Problem, C: float) -> Any:
-        inputs = KernelMap(Linear()) if sp.issparse(data.X) else None
-        return machine(data, _localized_kernels(data), combiner=Localized(l2=l2, inputs=inputs), C=C)
-
-    return over_costs(make)
-
-
 LOCALIZED = dataclasses.replace(
     default_comparison(
         name="localized",
         title="Localized kernels against their mean",
         datasets=(*FIRST_HALF, *SHOWN_ON),
         contenders={
-            "Localized()": _by_penalty("auto"),
-            "Localized(l2=0.3)": _by_penalty(0.3),
-            "Localized(l2=0.003)": _by_penalty(0.003),
-            "Mean()": over_costs(lambda data, C: machine(data, _localized_kernels(data), combiner=Mean(), C=C)),
+            "Localized()": _localized(_localized_kernels),
+            "Localized(l2=0.3)": _localized(_localized_kernels, 0.3),
+            "Localized(l2=0.003)": _localized(_localized_kernels, 0.003),
+            "Mean()": machines(_localized_kernels, combiner=Mean()),
         },
         default="Localized()",
         note="A linear kernel on each view, or a linear, a Gaussian and a quadratic one on a single view; gates see "
@@ -309,13 +304,10 @@ MULTICLASS_DEFAULT = MKLClassifier().multiclass
 def _by_way(dense: type[Kernel]) -> dict[str, Candidates]:
     """Every way, with kernels of a class on dense views and linear ones on sparse views."""
 
-    def way(options: dict[str, str]) -> Candidates:
-        def make(data: Problem, C: float) -> Any:
-            return machine(data, over_views(data, Linear if sp.issparse(data.X) else dense), C=C, **options)
+    def kernels(data: Problem) -> list[tuple[str, Kernel]]:
+        return over_views(data, Linear if sp.issparse(data.X) else dense)
 
-        return over_costs(make)
-
-    return {name: way(options) for name, options in WAYS.items()}
+    return {name: machines(kernels, **options) for name, options in WAYS.items()}
 
 
 MULTICLASS = default_comparison(
@@ -345,19 +337,14 @@ MULTICLASS_LINEAR = default_comparison(
 
 # `MKLClassifier(normalize=...)`: what is done to each kernel before they are combined.
 
-
-def _normalized(way: str | None) -> Candidates:
-    def make(data: Problem, C: float) -> Any:
-        return machine(data, _linear_and_gaussian(data), normalize=way, C=C)
-
-    return over_costs(make)
-
-
 NORMALIZE = default_comparison(
     name="normalize",
     title="Normalisation of kernels",
     datasets=(*TWO_CLASSES, *DENSE_VIEWS, *SPARSE_VIEWS, *REGRESSION),
-    contenders={f"normalize={way!r}": _normalized(way) for way in ("unit-diagonal", "unit-trace", "center", None)},
+    contenders={
+        f"normalize={way!r}": machines(_linear_and_gaussian, normalize=way)
+        for way in ("unit-diagonal", "unit-trace", "center", None)
+    },
     default=f"normalize={MKLClassifier().normalize!r}",
     note="The mean of a linear and a Gaussian kernel on each dense view, of a linear one on each sparse view. "
     "Centring changes no machine with a bias, only what combiners learn: here it is as good as None.",
@@ -368,31 +355,20 @@ NORMALIZE = default_comparison(
 
 TABLES = ("heart", "ionosphere", "sonar", "pima", "spambase", "waveform", "segment", "optdigits")
 TARGETS = ("concrete", "winewhite")  # numbers
-COUNTS = (2, 5, 10, 20)
-
-
-def _projected(n_components: Any) -> Candidates:
-    def make(data: Problem, C: float) -> Any:
-        return machine(data, over_views(data, Linear, Gaussian), combiner=Projected(n_components), C=C)
-
-    return over_costs(make)
+COUNTS: tuple[Any, ...] = ("auto", 2, 5, 10, 20)
 
 
 def _by_classes(data: Problem) -> dict[str, Any]:
     n_classes = len(np.unique(data.y)) if data.is_classification else 0
-    return dict(_projected(max(2, n_classes - 1))(data))
+    return dict(machines(_both, combiner=Projected(max(2, n_classes - 1)))(data))
 
 
 PROJECTIONS = default_comparison(
     name="projections",
     title="Components of projections",
     datasets=(*DENSE_VIEWS, *TABLES, *TARGETS),
-    contenders={
-        "n_components='auto'": _projected("auto"),
-        **{f"n_components={count}": _projected(count) for count in COUNTS},
-        "classes - 1, at least 2": _by_classes,
-        "Mean()": over_costs(lambda data, C: machine(data, over_views(data, Linear, Gaussian), combiner=Mean(), C=C)),
-    },
+    contenders={f"n_components={count!r}": machines(_both, combiner=Projected(count)) for count in COUNTS}
+    | {"classes - 1, at least 2": _by_classes, "Mean()": machines(_both, combiner=Mean())},
     default=f"n_components={Projected().n_components!r}",
     note="A linear and a Gaussian kernel on each view, each with a projection of its own, combined evenly. 'auto' is "
     "one fewer than there are classes, and at least 10: of the rules of this kind with at least 2, 5 or 10 it had the "
@@ -403,18 +379,15 @@ PROJECTIONS = default_comparison(
 # `Gaussian(scale=...)`: the rules for the width, on data sets of all tasks.
 
 
-def _wide(rule: str) -> Candidates:
-    def make(data: Problem, C: float) -> Any:
-        return machine(data, over_views(data, lambda view: Gaussian(view, scale=rule)), C=C)
-
-    return over_costs(make)
+def _gaussian(rule: str) -> KernelsOf:
+    return lambda data: over_views(data, lambda view: Gaussian(view, scale=rule))
 
 
 WIDTH = default_comparison(
     name="width",
     title="Width of a Gaussian kernel",
     datasets=(*TWO_CLASSES, *SEVERAL_CLASSES, *DENSE_VIEWS, *SPARSE_VIEWS, *REGRESSION),
-    contenders={f'scale="{rule}"': _wide(rule) for rule in ("scale", "nearest", "median")},
+    contenders={f'scale="{rule}"': machines(_gaussian(rule)) for rule in ("scale", "nearest", "median")},
     default='scale="scale"',
     note="The mean of one Gaussian kernel on each view. `Gaussian(scale=None)` is the first; the median "
     "of distances is as good, and costs a pass over all pairs of samples.",

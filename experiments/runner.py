@@ -138,12 +138,15 @@ def run_experiment(
         By the kind of the experiment.
     """
     experiment = find_experiment(experiment) if isinstance(experiment, str) else experiment
+    settings: dict[str, Any] = {"quick": quick, "data_home": data_home, "n_jobs": n_jobs, "client": client}
     if isinstance(experiment, Collection):
-        return _run_collection(experiment, output, quick, data_home, n_jobs, progress, client)
+        parts: list[Any] = [
+            run_experiment(member, output, progress=_titled(progress, member.title), **settings)
+            for member in experiment.members
+        ]
+        return CollectionOutcome(experiment, parts, quick=quick)
     if isinstance(experiment, Comparison):
-        return run_comparison(
-            experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress, client=client
-        )
+        return run_comparison(experiment, output, progress=progress, **settings)
     folder = f"table-{experiment.name}" + ("-quick" if quick else "")
     experiment = experiment.quickened() if quick else experiment
     data = _prepare(experiment, data_home)
@@ -161,27 +164,11 @@ def run_experiment(
     return gather_outcome(experiment, cells, splits, quick)
 
 
-def _run_collection(
-    collection: Collection,
-    output: Any,
-    quick: bool,
-    data_home: Any,
-    n_jobs: int | None,
-    progress: Progress | None,
-    client: Any,
-) -> CollectionOutcome:
-    def told(member: Experiment) -> Progress | None:
-        if progress is None:
-            return None
-        return lambda done, total, method: progress(done, total, f"{member.title} {method}")
-
-    parts: list[Any] = [
-        run_experiment(
-            member, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=told(member), client=client
-        )
-        for member in collection.members
-    ]
-    return CollectionOutcome(collection, parts, quick=quick)
+def _titled(progress: Progress | None, title: str) -> Progress | None:
+    """Progress on one data set of a collection, with its title before the method."""
+    if progress is None:
+        return None
+    return lambda done, total, method: progress(done, total, f"{title} {method}")
 
 
 def _load_compiled_code() -> None:

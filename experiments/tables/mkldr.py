@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
 from experiments.declaration import Claim, Experiment, Method
+from kernelweave.datasets.catalogue import find_spec
 from kernelweave.estimators import KernelSAMME, KernelVoting
 from kernelweave.kernels import Gaussian, Kernel, Linear
 from kernelweave.model_selection import KFoldProtocol, ThesisProtocol
@@ -95,26 +96,11 @@ MULTIFEAT = mkldr_experiment(
 
 # MKL-DR Table 1 on the 27 folds of PROTEIN: twelve linear kernels.
 
-_VIEWS = (
-    "composition",
-    "secondary",
-    "hydrophobicity",
-    "volume",
-    "polarity",
-    "polarizability",
-    "l1",
-    "l4",
-    "l14",
-    "l30",
-    "swblosum62",
-    "swpam50",
-)
-
 PROTEIN = mkldr_experiment(
     name="mkldr-protein",
     title="MKL-DR on the 27 folds of PROTEIN",
     dataset="protein_fold",
-    kernels={view: Linear(view) for view in _VIEWS},
+    kernels={view: Linear(view) for view in find_spec("protein_fold")[1].views},
     protocol=KFoldProtocol(),
     quick={"protocol": KFoldProtocol(n_folds=2), "max_samples": 400},
 )

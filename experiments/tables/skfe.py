@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,11 +39,19 @@ def frequent_words(X: sp.csr_matrix) -> sp.csr_matrix:
     return X[:, np.flatnonzero(X.getnnz(axis=0) >= 3)]
 
 
-TABLE_3 = Comparison(
+def skfe_comparison(errors: Mapping[str, Sequence[tuple[float, float]]], **fields: Any) -> Comparison:
+    """A table of the paper, from its errors (mean and standard deviation) of `METHODS` on each data set."""
+    return Comparison(
+        datasets={name: (name, None) for name in errors},
+        paper={name: dict(zip(METHODS, figures, strict=True)) for name, figures in errors.items()},
+        **fields,
+    )
+
+
+TABLE_3 = skfe_comparison(
     name="skfe-3",
     title="Kernel feature extraction for text",
     source="SKFE 5.3, Table 3",
-    datasets={name: (name, None) for name in ("tr11", "tr23", "tr41", "tr45", "la1", "la2", "hitech")},
     contenders=(
         Contender("1-NN", lambda data: {"raw": KNeighborsClassifier(1)}),
         Contender(
@@ -58,17 +66,14 @@ TABLE_3 = Comparison(
         Contender("SKFE, centred", lambda data: {"default": with_neighbour(SubspaceKernel(center=True))}),
     ),
     protocol=RepeatedHalves(n_repeats=20),
-    paper={
-        name: dict(zip(METHODS, figures, strict=True))
-        for name, figures in {
-            "tr11": ((26.66, 2.64), (21.71, 2.61), (23.63, 4.32), (15.29, 3.14), (15.78, 2.47)),
-            "tr23": ((28.25, 4.76), (30.05, 6.35), (27.30, 4.88), (23.20, 4.40), (18.85, 3.86)),
-            "tr41": ((20.17, 3.02), (9.56, 1.55), (9.59, 1.40), (7.66, 0.96), (6.14, 1.08)),
-            "tr45": ((28.48, 2.68), (23.45, 2.24), (19.33, 3.84), (15.23, 2.15), (9.85, 1.80)),
-            "la1": ((40.82, 1.68), (19.23, 0.69), (18.67, 0.77), (18.28, 0.82), (14.51, 0.96)),
-            "la2": ((38.82, 1.59), (16.94, 0.76), (16.25, 1.02), (16.36, 0.94), (13.23, 0.74)),
-            "hitech": ((57.83, 1.69), (33.14, 1.57), (31.88, 1.08), (31.71, 1.41), (29.71, 1.12)),
-        }.items()
+    errors={
+        "tr11": ((26.66, 2.64), (21.71, 2.61), (23.63, 4.32), (15.29, 3.14), (15.78, 2.47)),
+        "tr23": ((28.25, 4.76), (30.05, 6.35), (27.30, 4.88), (23.20, 4.40), (18.85, 3.86)),
+        "tr41": ((20.17, 3.02), (9.56, 1.55), (9.59, 1.40), (7.66, 0.96), (6.14, 1.08)),
+        "tr45": ((28.48, 2.68), (23.45, 2.24), (19.33, 3.84), (15.23, 2.15), (9.85, 1.80)),
+        "la1": ((40.82, 1.68), (19.23, 0.69), (18.67, 0.77), (18.28, 0.82), (14.51, 0.96)),
+        "la2": ((38.82, 1.59), (16.94, 0.76), (16.25, 1.02), (16.36, 0.94), (13.23, 0.74)),
+        "hitech": ((57.83, 1.69), (33.14, 1.57), (31.88, 1.08), (31.71, 1.41), (29.71, 1.12)),
     },
     prepare=frequent_words,
     quick={"protocol": RepeatedHalves(n_repeats=2), "datasets": {name: (name, None) for name in ("tr11", "tr23")}},
@@ -120,14 +125,10 @@ def kpls_candidates(data: Problem) -> dict[str, Any]:
     return found
 
 
-TABLE_2 = Comparison(
+TABLE_2 = skfe_comparison(
     name="skfe-2",
     title="Kernel feature extraction for gene expression",
     source="SKFE 5.2, Table 2",
-    datasets={
-        name: (name, None)
-        for name in ("brain_tumor1", "brain_tumor2", "leukemia1", "leukemia2", "prostate_tumor", "dlbcl")
-    },
     contenders=(
         Contender("1-NN", lambda data: {"raw": KNeighborsClassifier(1)}),
         Contender("KPLS", kpls_candidates),
@@ -136,16 +137,13 @@ TABLE_2 = Comparison(
         Contender("SKFE", over_widths(lambda kernel: {"": SubspaceKernel(kernel)})),
     ),
     protocol=RepeatedKFoldProtocol(n_folds=5, n_repeats=20),
-    paper={
-        name: dict(zip(METHODS, figures, strict=True))
-        for name, figures in {
-            "brain_tumor1": ((14.33, 1.65), (14.28, 1.26), (13.89, 1.42), (14.83, 1.58), (12.00, 1.42)),
-            "brain_tumor2": ((28.90, 2.79), (24.70, 3.57), (26.70, 3.63), (28.30, 2.99), (27.30, 2.27)),
-            "leukemia1": ((11.94, 2.13), (5.21, 1.49), (7.50, 1.65), (7.57, 1.88), (4.86, 1.46)),
-            "leukemia2": ((6.74, 1.64), (3.96, 2.27), (7.01, 1.77), (7.36, 1.81), (3.68, 0.82)),
-            "prostate_tumor": ((24.17, 1.94), (19.80, 1.87), (28.82, 2.59), (20.88, 2.38), (14.85, 1.63)),
-            "dlbcl": ((14.03, 1.72), (4.09, 1.21), (14.74, 1.80), (9.22, 1.93), (3.57, 0.93)),
-        }.items()
+    errors={
+        "brain_tumor1": ((14.33, 1.65), (14.28, 1.26), (13.89, 1.42), (14.83, 1.58), (12.00, 1.42)),
+        "brain_tumor2": ((28.90, 2.79), (24.70, 3.57), (26.70, 3.63), (28.30, 2.99), (27.30, 2.27)),
+        "leukemia1": ((11.94, 2.13), (5.21, 1.49), (7.50, 1.65), (7.57, 1.88), (4.86, 1.46)),
+        "leukemia2": ((6.74, 1.64), (3.96, 2.27), (7.01, 1.77), (7.36, 1.81), (3.68, 0.82)),
+        "prostate_tumor": ((24.17, 1.94), (19.80, 1.87), (28.82, 2.59), (20.88, 2.38), (14.85, 1.63)),
+        "dlbcl": ((14.03, 1.72), (4.09, 1.21), (14.74, 1.80), (9.22, 1.93), (3.57, 0.93)),
     },
     quick={
         "protocol": RepeatedKFoldProtocol(n_folds=5, n_repeats=2),

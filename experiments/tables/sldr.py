@@ -15,12 +15,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.declaration import Claim, Experiment, Method, Paper
-from experiments.tables.thesis_localized import CLOSED, VIEWS, papers_localized
+from experiments.tables.thesis_localized import CLOSED, SEEDED, VIEWS, C, gated
 from kernelweave.combiners import ConvexMKL, KernelMap, Projected, Softmax
+from kernelweave.datasets.catalogue import find_spec
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import KFoldProtocol, ThesisProtocol
-
-_SEEDED = {"random_state": 0}
 
 
 def sldr(
@@ -61,7 +60,7 @@ def sldr(
             gating_components=gating_components,
             **{"l2": 1e-3, "gate_tol": CLOSED, **options},
         ),
-        options=_SEEDED,
+        options=SEEDED,
         grid=grid,
         from_features=options.get("features", "auto") == "auto",
     )
@@ -69,8 +68,9 @@ def sldr(
 
 # Table 2 of the projection paper (SLDR): small against large digits of MULTIFEAT.
 
-C = [1.0, 10.0, 100.0]
-_LEARNED: dict[str, list[Any]] = {"combiner__init": ["lda", "random"], "combiner__l2": [1e-3, 1e-2], "C": C}
+_LARGER_C = [1.0, 10.0, 100.0]
+_GATED = {"combiner__l2": [1e-3, 1e-2], "C": _LARGER_C}
+_LEARNED: dict[str, list[Any]] = {"combiner__init": ["lda", "random"], **_GATED}
 
 TABLE_2 = Experiment(
     name="sldr-2",
@@ -84,28 +84,20 @@ TABLE_2 = Experiment(
         Method("SVM (FAC)", ("fac",), paper=Paper(94.97, 0.87, support=17.93, support_std=0.91)),
         Method("SVM (ALL)", ("all",), paper=Paper(97.69, 0.44, support=23.34, support_std=1.13)),
         Method("MKL", VIEWS, paper=Paper(97.40, 0.37, support=32.59, support_std=0.82), combiner=ConvexMKL()),
-        Method(
-            "LMKL",
-            VIEWS,
-            paper=Paper(97.73, 0.57, support=14.35, support_std=1.43),
-            combiner=papers_localized(Softmax, inputs=list(VIEWS), scaling="standard"),
-            options=_SEEDED,
-            grid={"combiner__l2": [1e-3, 1e-2], "C": C},
-        ),
+        gated(Softmax, VIEWS, _GATED, name="LMKL", paper=Paper(97.73, 0.57, support=14.35, support_std=1.43)),
         sldr(VIEWS, 2, gating_components=10, paper=Paper(97.09, 0.52, support=2.89, support_std=0.67), grid=_LEARNED),
-        sldr(VIEWS, 2, gating_components=2, paper=None, grid=_LEARNED),
-        sldr(VIEWS, 1, gating_components=2, paper=None, grid=_LEARNED),
+        sldr(VIEWS, 2, gating_components=2, grid=_LEARNED),
+        sldr(VIEWS, 1, gating_components=2, grid=_LEARNED),
         Method(
             "unit gates (R_m = 2, R_G = 10)",
             VIEWS,
-            paper=None,
             combiner=Projected(2, Softmax(), gating_components=10),
-            options=_SEEDED,
+            options=SEEDED,
             from_features=True,
         ),
     ),
     baseline="SVM (ALL)",
-    grid={"C": C},
+    grid={"C": _LARGER_C},
     features=VIEWS,
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
     note="Scaling as for Table 5.16: standardised features, rows of length 1 in each representation. SLDR also chooses "
@@ -126,23 +118,9 @@ TABLE_2 = Experiment(
 
 # Table 5 of the projection paper: two structural super-classes of PROTEIN, from ten representations and two scores.
 
-_VIEWS = (
-    "composition",
-    "secondary",
-    "hydrophobicity",
-    "volume",
-    "polarity",
-    "polarizability",
-    "l1",
-    "l4",
-    "l14",
-    "l30",
-    "swblosum62",
-    "swpam50",
-)
-_C = [0.01, 0.1, 1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [1e-3, 1e-2, 0.1], "C": _C}
-_PROJECTED = {"combiner__l2": [0.03, 0.3, 3.0], "C": [1.0, 10.0, 100.0]}
+_VIEWS = tuple(find_spec("protein_fold")[1].views)
+_GATED_PROTEIN = {"combiner__l2": [1e-3, 1e-2, 0.1], "C": C}
+_PROJECTED = {"combiner__l2": [0.03, 0.3, 3.0], "C": _LARGER_C}
 
 TABLE_5 = Experiment(
     name="sldr-5",
@@ -156,21 +134,20 @@ TABLE_5 = Experiment(
         Method("SVM (L14)", ("l14",), paper=Paper(71.44, 1.12, support=51.27, support_std=1.82)),
         Method("SVM (ALL)", ("all",), paper=Paper(81.57, 0.85, support=97.93, support_std=0.56)),
         Method("MKL", _VIEWS, paper=Paper(84.05, 0.87, support=83.96, support_std=2.13), combiner=ConvexMKL()),
-        Method(
-            "LMKL (features)",
+        gated(
+            Softmax,
             _VIEWS,
+            _GATED_PROTEIN,
+            name="LMKL (features)",
             paper=Paper(75.77, 2.23, support=40.41, support_std=1.73),
-            combiner=papers_localized(Softmax, inputs=list(_VIEWS), scaling="standard"),
-            options=_SEEDED,
-            grid=_GATED,
         ),
-        Method(
-            "LMKL (kernel map)",
+        gated(
+            Softmax,
             _VIEWS,
-            paper=None,
-            combiner=papers_localized(Softmax, inputs=KernelMap(Linear("swblosum62"))),
-            options=_SEEDED,
-            grid=_GATED,
+            _GATED_PROTEIN,
+            name="LMKL (kernel map)",
+            inputs=KernelMap(Linear("swblosum62")),
+            scaling="unit-mean",
         ),
         Method("mean of twelve kernels", _VIEWS),
         sldr(
@@ -181,10 +158,10 @@ TABLE_5 = Experiment(
             grid=_PROJECTED,
             features="kpca",
         ),
-        sldr(_VIEWS, 1, gating_components=2, paper=None, grid=_PROJECTED, features="kpca"),
+        sldr(_VIEWS, 1, gating_components=2, grid=_PROJECTED, features="kpca"),
     ),
     baseline="MKL",
-    grid={"C": _C},
+    grid={"C": C},
     protocol=KFoldProtocol(),
     features=_VIEWS,
     quick={"protocol": KFoldProtocol(n_folds=2)},
@@ -219,7 +196,6 @@ FIGURE_2 = dataclasses.replace(
     source="Gönen and Alpaydın, Supervised and localized dimensionality reduction, Figure 2",
     methods=tuple(method for row in _GRID.values() for method in row.values()),
     baseline=_BEST,
-    grid={"C": C},
     layout={
         f"R_m = {components}": {f"R_G = {inputs}": method.name for inputs, method in row.items()}
         for components, row in _GRID.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,51 @@ def papers_localized(gate: type[Gate], **options: Any) -> Localized:
     Softmax(norm='paper')
     """
     return Localized(gate(norm="paper"), **{"l2": 1e-3, "gate_tol": CLOSED, **options})
+
+
+SEEDED = {"random_state": 0}
+C = [0.01, 0.1, 1.0, 10.0, 100.0]
+
+
+def gated(
+    gate: type[Gate],
+    kernels: Sequence[str],
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    name: str | None = None,
+    paper: Paper | None = None,
+    options: Mapping[str, Any] = SEEDED,
+    **gating: Any,
+) -> Method:
+    """A row with the papers' gates over some kernels, by default of standardised views of the same names.
+
+    Parameters
+    ----------
+    gate : type of Gate
+    kernels : sequence of str
+    grid : mapping
+        Hyper-parameters in place of the experiment's.
+    name : str, optional
+        "LMKL (softmax)" or "LMKL (sigmoid)" by default.
+    paper : Paper, optional
+    options : mapping
+        Further parameters of the estimator.
+    gating : further parameters of `Localized`
+
+    Examples
+    --------
+    >>> from kernelweave.combiners import Softmax
+    >>> gated(Softmax, ("fac", "fou"), {"C": [1.0]}).combiner.inputs
+    ['fac', 'fou']
+    """
+    return Method(
+        name or f"LMKL ({gate.__name__.lower()})",
+        tuple(kernels),
+        paper=paper,
+        combiner=papers_localized(gate, **{"inputs": list(kernels), "scaling": "standard", **gating}),
+        options=options,
+        grid=grid,
+    )
 
 
 # Thesis Figures 3.2 and 3.3: localized kernels on GAUSS4, four Gaussians in the plane.
@@ -90,10 +135,8 @@ def draws() -> Bunch:
 
 def _with_softmax(name: str, kernels: tuple[str, ...], paper: Paper | None = None, **options: Any) -> Method:
     """Softmax gates as in the thesis."""
-    combiner = papers_localized(Softmax, inputs="x", n_init=5, **options)
-    return Method(
-        f"LMKL ({name}, softmax)", kernels, paper=paper, combiner=combiner, options=_SEEDED_GAUSS4, grid=_GATED_GAUSS4
-    )
+    options = {"scaling": "unit-mean", "n_init": 5, "options": _SEEDED_GAUSS4, **options}
+    return gated(Softmax, kernels, _GATED_GAUSS4, name=f"LMKL ({name}, softmax)", paper=paper, inputs="x", **options)
 
 
 def _with_unit_gates(name: str, kernels: tuple[str, ...]) -> Method:
@@ -159,9 +202,24 @@ GAUSS4 = Experiment(
 
 VIEWS = ("fac", "fou", "kar", "mor", "pix", "zer")
 _COPIES = tuple(f"fac-{copy}" for copy in range(1, 7))
-_C = [0.01, 0.1, 1.0, 10.0, 100.0]
-GATED = {"combiner__validation_fraction": [0.0, 0.2], "combiner__l2": [1e-4, 1e-3, 1e-2], "C": _C}
-SEEDED = {"random_state": 0}
+_GATED = {"combiner__validation_fraction": [0.0, 0.2], "combiner__l2": [1e-4, 1e-3, 1e-2], "C": C}
+_TABLE_5_17: dict[str, Any] = {  # mean gates, and kernels in use
+    "MKL": {"weights": (0.2466, 0.2968, 0.0886, 0.1464, 0.1494, 0.0722), "active": 6.00},
+    "softmax": {"weights": (0.1908, 0.1333, 0.1492, 0.3335, 0.1134, 0.0797), "active": 2.43},
+    "sigmoid": {"weights": (0.5115, 0.5192, 0.5429, 0.5566, 0.5274, 0.5132), "active": 5.36},
+}
+
+_CLAIM_5_16 = Claim(
+    "More accurate than SVM and MKL, with fewer support vectors",
+    "LMKL (sigmoid)",
+    ahead_of=("SVM (FAC)", "SVM (ALL)", "MKL"),
+    sparser_than=("SVM (ALL)", "MKL"),
+    simpler=("SVM (ALL)", "MKL", "mean of six kernels"),
+    own="LMKL (unit gates)",
+    reason="where it stopped is not stated",
+    details="Sigmoid gates run towards 1 as the objective falls. The thesis' mean gates (0.51 to 0.56) show that "
+    "it stopped early, but it does not say where; here validation chooses the penalty.",
+)
 
 TABLE_5_16 = Experiment(
     name="5.16",
@@ -182,67 +240,29 @@ TABLE_5_16 = Experiment(
         Method(
             "MKL",
             VIEWS,
-            paper=Paper(
-                97.40,
-                0.37,
-                support=32.59,
-                support_std=0.82,
-                weights=(0.2466, 0.2968, 0.0886, 0.1464, 0.1494, 0.0722),
-                active=6.00,
-            ),
+            paper=Paper(97.40, 0.37, support=32.59, support_std=0.82, **_TABLE_5_17["MKL"]),
             combiner=ConvexMKL(),
         ),
-        Method(
-            "LMKL (softmax)",
-            VIEWS,
-            paper=Paper(
-                97.69,
-                0.44,
-                support=15.06,
-                support_std=1.03,
-                weights=(0.1908, 0.1333, 0.1492, 0.3335, 0.1134, 0.0797),
-                active=2.43,
-            ),
-            combiner=papers_localized(Softmax, inputs=list(VIEWS), scaling="standard"),
-            options=SEEDED,
-            grid=GATED,
+        gated(
+            Softmax, VIEWS, _GATED, paper=Paper(97.69, 0.44, support=15.06, support_std=1.03, **_TABLE_5_17["softmax"])
         ),
-        Method(
-            "LMKL (sigmoid)",
-            VIEWS,
-            paper=Paper(
-                98.58,
-                0.41,
-                support=15.27,
-                support_std=0.92,
-                weights=(0.5115, 0.5192, 0.5429, 0.5566, 0.5274, 0.5132),
-                active=5.36,
-            ),
-            combiner=papers_localized(Sigmoid, inputs=list(VIEWS), scaling="standard"),
-            options=SEEDED,
-            grid=GATED,
+        gated(
+            Sigmoid, VIEWS, _GATED, paper=Paper(98.58, 0.41, support=15.27, support_std=0.92, **_TABLE_5_17["sigmoid"])
         ),
-        Method(
-            "LMKL (softmax, scaled inputs)",
-            VIEWS,
-            paper=None,
-            combiner=papers_localized(Softmax, inputs=list(VIEWS)),
-            options=SEEDED,
-            grid=GATED,
-        ),
-        Method(
-            "LMKL (6 FAC and sigmoid)",
+        gated(Softmax, VIEWS, _GATED, name="LMKL (softmax, scaled inputs)", scaling="unit-mean"),
+        gated(
+            Sigmoid,
             _COPIES,
+            _GATED,
+            name="LMKL (6 FAC and sigmoid)",
             paper=Paper(97.03, 0.67, support=18.52, support_std=2.47),
-            combiner=papers_localized(Sigmoid, inputs="fac", scaling="standard"),
-            options=SEEDED,
-            grid=GATED,
+            inputs="fac",
         ),
-        Method("LMKL (unit gates)", VIEWS, paper=None, combiner=Localized(inputs=list(VIEWS)), options=SEEDED),
+        Method("LMKL (unit gates)", VIEWS, combiner=Localized(inputs=list(VIEWS)), options=SEEDED),
         Method("mean of six kernels", VIEWS),
     ),
     baseline="SVM (ALL)",
-    grid={"C": _C},
+    grid={"C": C},
     features=VIEWS,
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 600},
     note="The thesis does not say how features and kernels are scaled; standardised features and unit-diagonal kernels "
@@ -251,32 +271,13 @@ TABLE_5_16 = Experiment(
     "default scaling of `Localized`. Methods with gates also choose their penalty l2 and whether to hold out a fifth "
     "of the training samples for early stopping. Scaled inputs, unit gates (the default of `Localized`, which chooses "
     "its penalty by itself) and the mean of six kernels are no rows of the thesis.",
-    claim=Claim(
-        "More accurate than SVM and MKL, with fewer support vectors",
-        "LMKL (sigmoid)",
-        ahead_of=("SVM (FAC)", "SVM (ALL)", "MKL"),
-        sparser_than=("SVM (ALL)", "MKL"),
-        simpler=("SVM (ALL)", "MKL", "mean of six kernels"),
-        own="LMKL (unit gates)",
-        reason="where it stopped is not stated",
-        details="Sigmoid gates run towards 1 as the objective falls. The thesis' mean gates (0.51 to 0.56) show that "
-        "it stopped early, but it does not say where; here validation chooses the penalty.",
-    ),
+    claim=_CLAIM_5_16,
 )
 
 
 # Table 5.16 for even against odd digits of MULTIFEAT, for which the thesis has multiple kernel learning only.
 
-_ROWS = (
-    "SVM (FAC)",
-    "SVM (ALL)",
-    "MKL",
-    "LMKL (softmax)",
-    "LMKL (sigmoid)",
-    "LMKL (unit gates)",
-    "mean of six kernels",
-)
-_MKL = Paper(98.31, 0.34, support=14.86, support_std=0.79, weights=(0.30, 0.29, 0.11, 0.01, 0.28, 0.02))
+MKL_EVEN_VS_ODD = Paper(98.31, 0.34, support=14.86, support_std=0.79, weights=(0.30, 0.29, 0.11, 0.01, 0.28, 0.02))
 
 TABLE_5_16_EO = dataclasses.replace(
     TABLE_5_16,
@@ -285,17 +286,13 @@ TABLE_5_16_EO = dataclasses.replace(
     source="thesis Table 5.6 (MKL); the methods of Table 5.16",
     variant="even-vs-odd",
     methods=tuple(
-        dataclasses.replace(method, paper=_MKL if method.name == "MKL" else None)
+        dataclasses.replace(method, paper=MKL_EVEN_VS_ODD if method.name == "MKL" else None)
         for method in TABLE_5_16.methods
-        if method.name in _ROWS
+        if method.kernels in (("fac",), ("all",), VIEWS) and "scaled inputs" not in method.name
     ),
-    claim=Claim(
-        "As Table 5.16: more accurate than SVM and MKL, with fewer support vectors",
-        "LMKL (sigmoid)",
-        ahead_of=("SVM (FAC)", "SVM (ALL)", "MKL"),
-        sparser_than=("SVM (ALL)", "MKL"),
-        simpler=("SVM (ALL)", "MKL", "mean of six kernels"),
-        own="LMKL (unit gates)",
+    claim=dataclasses.replace(
+        _CLAIM_5_16,
+        words="As Table 5.16: more accurate than SVM and MKL, with fewer support vectors",
         reason="a claim about other classes",
         details="The thesis prints MKL only for these classes, so that the claim is carried over from Table 5.16.",
     ),
@@ -317,20 +314,7 @@ MULTIFEAT_TEN = Experiment(
     methods=(
         Method("SVM (ALL)", ("all",), options=_JOINT),
         Method("mean of six kernels", VIEWS, options=_JOINT),
-        Method(
-            "LMKL (softmax)",
-            VIEWS,
-            combiner=papers_localized(Softmax, inputs=list(VIEWS), scaling="standard"),
-            options=_JOINT,
-            grid=_GATED_TEN,
-        ),
-        Method(
-            "LMKL (sigmoid)",
-            VIEWS,
-            combiner=papers_localized(Sigmoid, inputs=list(VIEWS), scaling="standard"),
-            options=_JOINT,
-            grid=_GATED_TEN,
-        ),
+        *(gated(gate, VIEWS, _GATED_TEN, options=_JOINT) for gate in (Softmax, Sigmoid)),
         Method("LMKL (unit gates)", VIEWS, combiner=Localized(inputs=list(VIEWS)), options=_JOINT),
     ),
     baseline="mean of six kernels",
@@ -354,14 +338,8 @@ _PATCHES = tuple(f"patch{number}" for number in range(16))
 
 def _over_patches(gate: type[Gate], side: int, paper: Paper) -> Method:
     """Kernels over patches, with gates that read the image at a low resolution."""
-    return Method(
-        f"LMKL ({gate.__name__.lower()}, {side}x{side})",
-        _PATCHES,
-        paper=paper,
-        combiner=papers_localized(gate, inputs=f"x{side}", scaling="standard"),
-        options={"random_state": 0},
-        grid={"combiner__l2": [1e-3, 1e-2], "C": _C},
-    )
+    name = f"LMKL ({gate.__name__.lower()}, {side}x{side})"
+    return gated(gate, _PATCHES, {"combiner__l2": [1e-3, 1e-2], "C": C}, name=name, paper=paper, inputs=f"x{side}")
 
 
 TABLE_5_21 = Experiment(
@@ -386,10 +364,10 @@ TABLE_5_21 = Experiment(
         _over_patches(Sigmoid, 4, Paper(99.22, 0.93, support=22.72, support_std=1.83)),
         _over_patches(Sigmoid, 8, Paper(99.84, 0.44, support=26.88, support_std=2.24)),
         _over_patches(Sigmoid, 16, Paper(99.38, 1.34, support=21.65, support_std=1.44)),
-        Method("LMKL (unit gates, 8x8)", _PATCHES, combiner=Localized(inputs="x8"), options={"random_state": 0}),
+        Method("LMKL (unit gates, 8x8)", _PATCHES, combiner=Localized(inputs="x8"), options=SEEDED),
     ),
     baseline="MKL",
-    grid={"C": _C},
+    grid={"C": C},
     protocol=SubjectProtocol(),
     features=("x4", "x8", "x16"),
     quick={"protocol": SubjectProtocol(n_folds=2)},
@@ -417,7 +395,7 @@ def regression_experiment(
     localized: Sequence[Paper],
     *,
     epsilon: Sequence[float],
-    localized_C: Sequence[float] = _C,
+    localized_C: Sequence[float] = C,
     unit_gates: bool = False,
     **fields: Any,
 ) -> Experiment:
@@ -450,28 +428,19 @@ def regression_experiment(
     methods = [
         Method(name, (kernel,), paper=paper) for name, kernel, paper in zip(SINGLE, kernels, single, strict=True)
     ]
+    gates_grid = {"combiner__l2": [1e-4, 1e-3], "epsilon": list(epsilon), "C": list(localized_C)}
     for gate, paper in zip((Softmax, Sigmoid), localized, strict=True):
-        gated = Method(
-            f"LMKL ({gate.__name__.lower()})",
-            tuple(kernels),
-            paper=paper,
-            combiner=papers_localized(gate, inputs="x", scaling="standard"),
-            options={"random_state": 0},
-            grid={"combiner__l2": [1e-4, 1e-3], "epsilon": list(epsilon), "C": list(localized_C)},
-        )
-        methods.append(gated)
+        methods.append(gated(gate, tuple(kernels), gates_grid, paper=paper, inputs="x"))
     if unit_gates:
         # These gates choose their penalty in every fit, which is slow: the middle of the tubes, and the two largest C.
         grid = {"epsilon": list(epsilon[1:-1]), "C": list(localized_C[-2:])}
         own = Localized(inputs="x")
-        methods.append(
-            Method("LMKL (unit gates)", tuple(kernels), combiner=own, options={"random_state": 0}, grid=grid)
-        )
+        methods.append(Method("LMKL (unit gates)", tuple(kernels), combiner=own, options=SEEDED, grid=grid))
     return Experiment(
         task="regression",
         kernels=kernels,
         methods=tuple(methods),
-        grid={"epsilon": list(epsilon), "C": _C},
+        grid={"epsilon": list(epsilon), "C": C},
         features=("x",),
         **fields,
     )
@@ -518,19 +487,18 @@ TABLE_5_22 = regression_experiment(
 
 # Thesis Figure 5.13 and the last row of Table 5.22: regression on CONCRETE with copies of the linear kernel.
 
-_EPSILON = [1.0, 2.0, 4.0, 8.0, 16.0]
 _PRINTED = {5: Paper(53.14, 6.42, support=34.93, support_std=8.45)}
 
 
 def _copies(count: int) -> Method:
     """A piecewise linear model of so many pieces."""
-    return Method(
-        f"LMKL ({count} k_L and softmax)",
-        tuple(f"L-{copy}" for copy in range(1, count + 1)),
+    return gated(
+        Softmax,
+        [f"L-{copy}" for copy in range(1, count + 1)],
+        {"combiner__l2": [1e-3, 1e-2], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
+        name=f"LMKL ({count} k_L and softmax)",
         paper=_PRINTED.get(count),
-        combiner=papers_localized(Softmax, inputs="x", scaling="standard"),
-        options={"random_state": 0},
-        grid={"combiner__l2": [1e-3, 1e-2], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
+        inputs="x",
     )
 
 
@@ -542,11 +510,11 @@ TABLE_5_22_COPIES = Experiment(
     task="regression",
     kernels={"L": Linear()} | {f"L-{copy}": Linear() for copy in range(1, 11)},
     methods=(
-        Method("SVR (k_L)", ("L",), paper=Paper(120.61, 2.15, support=44.31, support_std=3.46)),
+        TABLE_5_22.methods[0],
         *(_copies(count) for count in (2, 3, 5, 10)),
     ),
     baseline="SVR (k_L)",
-    grid={"epsilon": _EPSILON, "C": [0.01, 0.1, 1.0, 10.0, 100.0]},
+    grid=TABLE_5_22.grid,
     normalize=None,
     features=("x",),
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 300},
