@@ -243,7 +243,6 @@ class TransformerMap(DirectMap):
         self.preparation = preparation
 
     def expand(self, views: Views) -> np.ndarray:
-        """What the transformer returns for the samples that have the view, and 0 for the others."""
         values, present = self.kernel.read(views)
         features = np.zeros((views.n_samples, self.width))
         if present.any():
@@ -268,7 +267,6 @@ class TransformerFeatures(Approximation):
         self.transformer = transformer
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> TransformerMap:
-        """Fit a copy of the transformer."""
         name, kernel = stack.names[m], stack.kernels[m]
         if kernel.reads_ids or kernel.join_function() is not None:
             raise _no_features(name, kernel)

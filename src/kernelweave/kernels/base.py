@@ -319,23 +319,19 @@ class ViewKernel(Kernel):
         return other
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that the fitted kernel reads."""
         check_is_fitted(self)
         return self.columns_
 
     def present(self, X: Any) -> np.ndarray:
-        """Which samples have this view: a boolean array of shape (n_samples,)."""
         return self.read(as_views(X))[1]
 
     def gram(self, X: Any) -> np.ndarray:
-        """Kernel values among samples, shape (n_samples, n_samples); a new array each time."""
         values, present = self.read(as_views(X))
         if present.all():
             return self.gram_of(values)
         return _with_zeros(self.gram_of(values[present]), present, present)
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
-        """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
         values, present = self.read(as_views(X))
         there = present[chosen]
         K = np.zeros((len(chosen), len(present)))
@@ -345,7 +341,6 @@ class ViewKernel(Kernel):
         return K
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
         values, present = self.read(as_views(X))
         others, there = self.read(as_views(Y))
         if present.all() and there.all():
@@ -355,7 +350,6 @@ class ViewKernel(Kernel):
         return _with_zeros(self.cross_of(values[present], others[there]), present, there)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each sample."""
         values, present = self.read(as_views(X))
         if present.all():
             return self.diagonal_of(values)
@@ -380,7 +374,6 @@ class ViewKernel(Kernel):
         return np.concatenate([np.diagonal(self.cross_of(block, block)) for block in blocks] or [np.empty(0)])
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
-        """The values of the kernel's columns, and which samples have them; see `Views.read`."""
         if "columns_" not in self.__dict__:
             check_is_fitted(self)  # takes longer than reading a few samples
         if self.preparation_ is None:
@@ -436,13 +429,11 @@ class UnitDiagonal(ViewKernel):
     """A kernel over one view with k(x, x) = 1 for every sample that has it."""
 
     def gram_of(self, A):
-        """k(a, a') for all pairs of rows of A, exactly 1 on the diagonal."""
         K = super().gram_of(A)
         np.fill_diagonal(K, 1.0)
         return K
 
     def diagonal_of(self, A):
-        """1."""
         return np.ones(A.shape[0])
 
 

@@ -123,7 +123,6 @@ class Clinical(UnitDiagonal):
         return self
 
     def learn(self, values, sample_weight):
-        """Find the range of each variable."""
         seen = np.any(~np.isnan(values), axis=0)
         for v in np.flatnonzero(seen & ~self.is_nominal_).tolist():
             self.low_[v], high = np.nanmin(values[:, v]), np.nanmax(values[:, v])

@@ -123,7 +123,6 @@ class LandmarkKernel:
         return function
 
     def project(self, landmarks: np.ndarray) -> Projection:
-        """Project the training samples."""
         products = self.kernel.gram_of(landmarks)
         products[np.diag_indices_from(products)] += self.ridge
         try:
@@ -283,16 +282,13 @@ class PointKernel:
 
     @property
     def is_linear(self) -> bool:
-        """Whether this is the inner product."""
         return self.kernel.is_linear
 
     def gram(self, points: np.ndarray) -> np.ndarray:
-        """Values among points, a new array."""
         values = self.kernel.gram_of(points)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
     def cross(self, points: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Values between points and others, a new array."""
         values = self.kernel.cross_of(points, others)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
@@ -334,13 +330,11 @@ class ProjectedSum:
         return out
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """K at these rows and columns."""
         out = np.empty((len(rows), len(rows)))
         self._fill(out, rows)
         return out
 
     def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K times a vector that is zero but for these entries."""
         result = self._flat @ (self._flat[rows].T @ coef)
         for m in self._curved:
             values = self.kernels[m].cross(self.points[m], self.points[m][rows])
@@ -387,11 +381,9 @@ class KernelSource(Source):
         super().__init__(side, side, place)
 
     def pick(self, features: Any, index: np.ndarray) -> Any:
-        """Some points."""
         return features[index]
 
     def values(self, A: Any, B: Any) -> Any:
-        """Values between some points and others."""
         return self.place.asarray(self.kernel.cross(A, B), self.dtype.name)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:

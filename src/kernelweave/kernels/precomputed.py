@@ -55,7 +55,6 @@ def _as_text(entry: Any, what: str) -> str:
 
 
 def unique_labels(index: pd.Index, what: str) -> pd.Index:
-    """The labels of an index as text, each of which is there once."""
     labels = pd.Index(as_text(index.tolist(), what), dtype=object)
     if not labels.is_unique:
         raise ValueError(f"the label {labels[labels.duplicated()][0]!r} is there twice in {what}")
@@ -90,7 +89,6 @@ def square_matrix(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, pd.Index 
 
 
 def named(labels: pd.Index) -> str:
-    """A few labels in a message."""
     some = ", ".join(repr(label) for label in labels[:_NAMED])
     return some if len(labels) <= _NAMED else f"{some} and {len(labels) - _NAMED} more"
 
@@ -113,8 +111,6 @@ class ShownBySize(np.ndarray):
 
 
 class FrameShownBySize(pd.DataFrame):
-    """A data frame whose repr is its size."""
-
     def __repr__(self) -> str:
         return f"<{self.shape[0]} x {self.shape[1]} matrix>"
 
@@ -417,7 +413,6 @@ class Precomputed(ViewKernel):
         return self._copy(**changes)
 
     def _check_agrees(self, block: Block, ids: np.ndarray) -> None:
-        """Raise a `ValueError` where a block has other similarities of a sample than K."""
         known = np.flatnonzero((ids < len(self.K)) & ~block.absent)
         difference = np.abs(np.nan_to_num(block.values[known] - self.K[ids[known]])).max(axis=1, initial=0.0)
         largest = np.abs(self.K).max(initial=np.finfo(float).tiny) if len(known) else 1.0
@@ -468,7 +463,6 @@ class Precomputed(ViewKernel):
         )
 
     def lookups(self, X: Any) -> list[tuple[Precomputed, np.ndarray]]:
-        """This kernel, with the ids of the samples that have one."""
         if X is None:
             return [(self, np.empty(0, dtype=np.int64))]
         values, present = self.read(as_views(X))
@@ -481,7 +475,6 @@ class Precomputed(ViewKernel):
         return super(Precomputed, self._copy()).fit(X, sample_weight, label, y)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
-        """The ids, and which samples have one with similarities."""
         values, present = super().read(views)
         return values, self.there(values, present)
 
@@ -503,7 +496,6 @@ class Precomputed(ViewKernel):
         return other
 
     def learn(self, values, sample_weight):
-        """Check the ids of the training samples."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
@@ -519,11 +511,9 @@ class Precomputed(ViewKernel):
         self._places(ids)
 
     def matrix_function(self):
-        """K[id(a), id(b)]."""
         return MatrixFunction(self)
 
     def cross_of(self, A, B):
-        """K[id(a), id(b)]."""
         return self.entries(self.ids(A), self.ids(B))
 
     def entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -553,7 +543,6 @@ class Precomputed(ViewKernel):
         return np.searchsorted(self.columns_kept, ids)
 
     def diagonal_of(self, A):
-        """K[id(a), id(a)]."""
         return self.self_similarity[self.ids(A)]
 
     def ids(self, column: np.ndarray) -> np.ndarray:

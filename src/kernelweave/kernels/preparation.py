@@ -249,7 +249,6 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
 
 
 def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
-    """The features of all samples: those of samples that have the view, and zero rows for the others."""
     if present.all():
         return values
     if not sp.issparse(values):
@@ -362,7 +361,6 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
 
 
 def _within(name: str, view: Any) -> str:
-    """What a column is called within its view."""
     prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
     inside = name.removeprefix(prefix + SEPARATOR)
     return inside or name
@@ -402,7 +400,6 @@ def _number_as_text(value: Any) -> Any:
 
 
 def _as_frame(X: Any, columns: np.ndarray, labels: list[Any]) -> pd.DataFrame:
-    """Columns of an array, or of `KeptColumns` with each its own type."""
     if not isinstance(X, KeptColumns) or any(np.isin(columns, positions).all() for positions, _ in X.blocks):
         return pd.DataFrame(take_columns(X, columns), columns=labels)
     return pd.concat([pd.Series(X.take(columns[[j]])[:, 0]) for j in range(len(columns))], axis=1).set_axis(

@@ -153,7 +153,6 @@ def warn_if_too_large(n_matrices: int, n_samples: int, dtype: DTypeLike, what: s
 def kernel_memory_error(
     n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, **advice: Any
 ) -> KernelMemoryError:
-    """The error of a fit that ran out of memory; parameters are those of `_need`."""
     return KernelMemoryError(
         f"out of memory: {_need(n_matrices, n_samples, dtype, what, available_memory(), **advice)}"
     )

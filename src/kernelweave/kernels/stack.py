@@ -246,7 +246,6 @@ class KernelStack:
         present: np.ndarray,
         active: np.ndarray,
     ) -> None:
-        """Make these the samples of the stack; see the attributes of the class."""
         self.reference, self.support, self.rows = reference, support, rows
         self.weight, self.repairs = weight, repairs
         self.active, self.present, self._made = active, present, Made()

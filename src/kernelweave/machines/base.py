@@ -124,7 +124,6 @@ class DualTerms:
     total: float = 0.0
 
     def __post_init__(self):
-        """Write one quadratic term for each sample."""
         if isinstance(self.linear, np.ndarray):
             quadratic = np.broadcast_to(np.asarray(self.quadratic, dtype=np.float64), np.shape(self.linear))
             object.__setattr__(self, "quadratic", quadratic)
@@ -579,7 +578,6 @@ class PlainMachine(Machine):
 
     @cached_property
     def terms(self) -> DualTerms:
-        """What the dual has besides the kernel, in columns."""
         found = self.problem()
         found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
         return DualTerms(**found)
@@ -692,7 +690,6 @@ def wrong_sides(values: np.ndarray, y_signed: np.ndarray) -> np.ndarray:
 
 
 def as_bound(bound: float | np.ndarray, n_samples: int) -> np.ndarray:
-    """The upper bound C_i of every sample, from one number or n of them."""
     bound = np.full(n_samples, bound, np.float64) if np.ndim(bound) == 0 else np.asarray(bound, dtype=np.float64)
     if bound.shape != (n_samples,):
         raise ValueError(f"bound must be one number or {n_samples}, got shape {bound.shape}")

@@ -45,7 +45,6 @@ class IndependentMachines(Machine):
 
     @property
     def takes_parts(self) -> bool:
-        """Whether the single machines do."""
         return all(machine.takes_parts for _, _, machine in self._used_outputs()[:1])
 
     @abstractmethod
@@ -87,7 +86,6 @@ class IndependentMachines(Machine):
         gap_tol: float | None,
         max_steps: int | None,
     ) -> Solution:
-        """Solve the outputs that are not kept."""
         in_parts = is_in_parts(K) and self.takes_parts
         size = K.n_samples if in_parts else len(self.matrix(K))
         if size != self.n_samples:
@@ -115,7 +113,6 @@ class IndependentMachines(Machine):
         return join(solutions, coef)
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """The single machines."""
         everybody = np.arange(self.n_samples)
         chosen = [(everybody if rows is None else rows, targets) for rows, targets in self.parts()]
         return [(rows, self.maker.for_targets(targets, self.bound[rows])) for rows, targets in chosen]
@@ -141,7 +138,6 @@ class IndependentMachines(Machine):
         return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
 
     def programs(self) -> list[DualProgram]:
-        """One program for each single machine that has samples."""
         return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
 

@@ -33,7 +33,6 @@ _SEAL = 64  # hexadecimal digits of the checksum in the archive's comment
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dict[str, Any]) -> None:
-    """Write arrays and content, the rest of the document, to an open file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.comment = b"0" * _SEAL
         members = {name: _write_array(archive, name, array) for name, array in arrays.items()}

@@ -180,7 +180,6 @@ def _temporary_name(path: Path) -> Path:
 
 
 def _temporary_of(path: Path) -> re.Pattern[str]:
-    """What `_temporary_name` gives."""
     return re.compile(re.escape(f".{path.name[:_LONGEST]}.") + r"[0-9a-f]{16}\.part")
 
 

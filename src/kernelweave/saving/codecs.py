@@ -73,7 +73,6 @@ def plain_dtype(text: Any) -> np.dtype:
 
 
 def check_savable(dtype: np.dtype) -> None:
-    """Raise a `NotSavableError` where arrays of this type cannot be saved."""
     if not _DTYPE.fullmatch(dtype.str):
         raise NotSavableError(f"holds values of type {dtype}, which cannot be saved")
 
@@ -99,7 +98,6 @@ def as_atom(value: Any) -> Any:
 
 
 def from_atom(kind: str, content: Any) -> Any:
-    """The atom that an object with one key stands for."""
     if kind == "float" and content in ("nan", "inf", "-inf"):
         return float(content)
     if kind == "scalar":

@@ -141,7 +141,6 @@ class CountTermsOperation(Operation):
     dtype: str
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There are n-grams, and words are found by a pattern that takes little time."""
         if self.ngram_range[0] > self.ngram_range[1] or not self.terms:
             refuse(path, "counts nothing")
         if self.analyzer == "word":
@@ -171,7 +170,6 @@ class CountTermsOperation(Operation):
     n_out = property(lambda self: len(self.terms))
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The counts of each document of a sequence."""
         analyse = self._analyser()
         place_of = {term: place for place, term in enumerate(self.terms)}
         places: list[int] = []
@@ -212,7 +210,6 @@ class CountTermsOperation(Operation):
         return terms_of
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The terms."""
         return np.array(self.terms, dtype=object)
 
 

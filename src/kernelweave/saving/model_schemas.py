@@ -224,7 +224,6 @@ SCHEMAS[ViewFeatures] = Schema(
 
 
 def _kernel_features_rule(value: KernelFeatures, sizes: Sizes, path: str) -> None:
-    """Eigenvectors come with their eigenvalues."""
     if value.training is not None:
         numbers("values")(vars(value).get("eigenvalues"), sizes, f"{path}.eigenvalues")
 
@@ -261,7 +260,6 @@ class Record:
         return cls(**{name: getattr(kernel, name) for name in cls._taken})
 
     def _restored(self, combiner: Any, theta: np.ndarray) -> CombinedKernel:
-        """The combined kernel of a fitted combiner."""
         raise NotImplementedError
 
 
@@ -309,7 +307,6 @@ class GatedStack(Record):
     _taken: tuple[str, ...] = ("stack", "inputs", "gates", "active", "open_share")
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Gates are open for kernels that prediction can evaluate."""
         if self.gates[:, ~self.active].any():
             refuse(f"{path}.gates", "are open for kernels that are not active")
         if type(self) is GatedStack and (self.active & ~self.stack.active).any():
@@ -383,7 +380,6 @@ class ExplicitState(Record):
     """``stack`` (the kernels, without samples), ``maps`` (their features), ``n_samples`` (of the fit)."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """No samples are kept, and kernels that are used have features."""
         if self.stack.n_samples:
             refuse(f"{path}.stack", "holds training samples")
         for m, found in enumerate(self.maps):
@@ -417,7 +413,6 @@ class ExplicitGates(ExplicitState):
     """As `ExplicitState`, with what gates are computed of."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Gates are open for kernels that prediction can evaluate."""
         if (self.active & ~self.stack.active).any():
             refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
@@ -444,7 +439,6 @@ class OutputStates(Record):
     """For each output: ``states`` (its record), ``rows``, ``active``, ``thetas``."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There is a state, with its parameters and samples, for each output."""
         for name in ("rows", "active", "thetas"):
             expect(len(self.states), len(getattr(self, name)), f"{path}.{name}", "outputs")
         for place, (state, rows) in enumerate(zip(self.states, self.rows, strict=True)):
@@ -547,7 +541,6 @@ def unpack(model: Any) -> None:
 
 
 def _state_of(combiner: Combiner, explicit: bool) -> type:
-    """The class of the record of a combiner's kernel."""
     if explicit:
         return ExplicitGates if isinstance(combiner, GatedCombiner) else ExplicitState
     if isinstance(combiner, combiners.GeneralizedMKL) and combiner.form == "product":
@@ -600,7 +593,6 @@ def _check_difference(combiner: Any, state: DifferenceState, sizes: Sizes, path:
 
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
-    """Check what the combiner's prediction assumes of state and theta."""
     if not is_own(type(state)) and not is_own(type(combiner)):
         return
     if type(state) is not _state_of(combiner, isinstance(state, ExplicitState)):
@@ -624,7 +616,6 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
 
 
 def _combined_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A model's combiner, its parameters theta and its state belong together."""
     fields = vars(value)
     _check_combination(value.combiner_, fields["_state"], fields["_theta"], sizes, path)
 
@@ -699,7 +690,6 @@ SCHEMAS[estimators.MKLClassifier] = CLASS_LABELS | Schema(rule=_machine_rule) | 
 
 
 def _label(value: Any, sizes: Sizes, path: str) -> None:
-    """A name of a row or column: text, a number, or a tuple of such."""
     if not all(map(is_entry, value if type(value) is tuple else (value,))):
         refuse(path, "is no label: neither text nor a number")
 

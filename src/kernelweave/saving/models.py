@@ -243,7 +243,6 @@ class _Preparations:
         return saved
 
     def _changes(self, value: Any) -> dict[str, Any]:
-        """The attributes that are others in the file."""
         name = type(value).__name__ if is_own(type(value)) else None
         if isinstance(value, Views):
             return self._points(value) if value.holds_points else {}

@@ -115,7 +115,6 @@ class KeepOperation(Operation):
     _saved = Schema({"width": size("in")})
 
     def transform(self, X: Any) -> Any:
-        """The table."""
         self._check_width(X)
         return X
 
@@ -132,7 +131,6 @@ class ScaleOperation(Operation):
     limits: tuple[float, float] | None = None
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Nothing is divided by 0."""
         if self.divisor is not None and (self.divisor == 0.0).any():
             refuse(f"{path}.divisor", "holds 0")
 
@@ -178,7 +176,6 @@ class UnitNormOperation(Operation):
     _saved = Schema({"width": size("in"), "norm": one_of("l1", "l2", "max")})
 
     def transform(self, X: Any) -> Any:
-        """Rows of norm 1; a sparse table stays sparse."""
         from sklearn.preprocessing import normalize  # slow to import
 
         return normalize(self._table(X, sparse="csr"), norm=self.norm, axis=1, copy=False)
@@ -206,7 +203,6 @@ class RotateOperation(Operation):
     n_out = property(lambda self: self.components.shape[0])
 
     def transform(self, X: Any) -> np.ndarray:
-        """The projected samples, an array also where the table is sparse."""
         projected = np.asarray(self._table(X, sparse="csr") @ self.components.T)
         if self.mean is not None:
             projected -= self.mean.reshape(1, -1) @ self.components.T  # afterwards: a sparse table stays sparse
@@ -215,18 +211,15 @@ class RotateOperation(Operation):
         return projected
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The prefix with the number of the component."""
         return np.array([f"{self.prefix}{place}" for place in range(self.n_out)], dtype=object)
 
 
 def _check_entry(value: Any, sizes: Sizes, path: str) -> None:
-    """Text, a number (which may be NaN), or None."""
     if not is_plain(value):
         refuse(path, f"is a {type(value).__name__}, which is neither text nor a number")
 
 
 def is_plain(entry: Any) -> bool:
-    """Whether a cell or category is text, a number, or None."""
     return entry is None or isinstance(entry, str | bool | int | float | np.number | np.bool_)
 
 
@@ -238,11 +231,9 @@ class _Filling(Operation):
 
     @property
     def n_out(self) -> int:
-        """Columns that are kept, and flags."""
         return len(self.kept) + (0 if self.flagged is None else len(self.flagged))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names of the kept columns, and those of flagged ones behind ``missingindicator_``."""
         names = self._names_in(input_features)
         flags = [] if self.flagged is None else [f"missingindicator_{name}" for name in names[self.flagged]]
         return np.concatenate([names[self.kept], np.array(flags, dtype=object)])
@@ -279,7 +270,6 @@ class FillOperation(_Filling):
     kind: str
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Objects are filled with objects, and numbers with numbers."""
         dtype = self.values.dtype
         if (dtype.kind == "O") != (self.kind == "object"):
             refuse(f"{path}.values", f"are of the type {dtype}, which is not for cells of kind {self.kind}")
@@ -381,7 +371,6 @@ class NeighborsFillOperation(_Filling):
     n_in = property(lambda self: self.samples.shape[1])
 
     def transform(self, X: Any) -> np.ndarray:
-        """The filled table and the flags."""
         from sklearn.metrics.pairwise import nan_euclidean_distances  # slow to import
 
         values = self._table(X, dtype=[*_FLOATS, np.float16], nan=True)
@@ -453,13 +442,11 @@ def _check_categories(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_number(value: Any, sizes: Sizes, path: str) -> None:
-    """A number, which may be NaN."""
     if not _is_nan(value):
         number()(value, sizes, path)
 
 
 def _check_lengths(operation: _Encoding, name: str, sizes: Sizes, path: str) -> None:
-    """There is an entry for each category of each column."""
     entries = getattr(operation, name)
     agree(sizes, "in", len(entries), f"{path}.{name}")
     for column, (categories, own) in enumerate(zip(operation.categories, entries, strict=True)):
@@ -556,7 +543,6 @@ class OneHotOperation(_Encoding):
     n_out = property(lambda self: len(self.labels))
 
     def transform(self, X: Any) -> Any:
-        """The flags."""
         codes = self._codes(X, self.refuses)
         strange = [place for place, own in enumerate(codes) if (own == UNKNOWN).any()]
         if self.warns and strange:
@@ -572,7 +558,6 @@ class OneHotOperation(_Encoding):
         return result if self.sparse else result.toarray()
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The column's name and the category."""
         names = self._names_in(input_features)
         pairs = zip(names[self.owners], self.labels, strict=True)
         return np.array([f"{name}_{label}" for name, label in pairs], dtype=object)
@@ -613,7 +598,6 @@ class OrdinalOperation(_Encoding):
     )
 
     def transform(self, X: Any) -> np.ndarray:
-        """The numbers."""
         codes = self._codes(X, self.unknown is None)
         other = np.nan if self.unknown is None else self.unknown
         columns = [np.append(own, other)[code] for own, code in zip(self.numbers, codes, strict=True)]
@@ -627,7 +611,6 @@ class ChainOperation(Operation):
     steps: list[Operation]
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Each step takes what the one before gives."""
         if not self.steps:
             refuse(f"{path}.steps", "are empty")
         for place, (first, second) in enumerate(zip(self.steps[:-1], self.steps[1:], strict=True)):
@@ -642,13 +625,11 @@ class ChainOperation(Operation):
     n_out = property(lambda self: self.steps[-1].n_out)
 
     def transform(self, X: Any) -> Any:
-        """The result of the last step."""
         for step in self.steps:
             X = step.transform(X)
         return X
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names that pass through all steps."""
         names: Any = input_features
         for step in self.steps:
             names = step.get_feature_names_out(names)
@@ -688,7 +669,6 @@ class ByColumnsOperation(Operation):
     prefixes: bool
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Each group has as many columns as its operation takes, and documents come as one column."""
         for place, (columns, own) in enumerate(zip(self.columns, self.operations, strict=True)):
             expect(own.n_in, len(columns), f"{path}.columns[{place}]", "columns")
             if own.takes_documents != self.single[place]:
@@ -711,7 +691,6 @@ class ByColumnsOperation(Operation):
     n_out = property(lambda self: sum(int(operation.n_out) for operation in self.operations))
 
     def transform(self, X: Any) -> Any:
-        """The results of all groups."""
         if not hasattr(X, "shape"):
             X = check_array(X, dtype=object, ensure_all_finite="allow-nan")
         self._check_width(X)
@@ -746,7 +725,6 @@ class NamedOperation(Operation):
     operation: Operation
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There is a name for each column of a table."""
         agree(sizes, "in", self.operation.n_in, f"{path}.operation")
         if self.operation.takes_documents:
             refuse(f"{path}.operation", "takes documents, which have no names")
@@ -757,11 +735,9 @@ class NamedOperation(Operation):
     n_out = property(lambda self: self.operation.n_out)
 
     def transform(self, X: Any) -> Any:
-        """The result of the operation."""
         return self.operation.transform(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The names that the operation makes of those of the columns."""
         if input_features is not None and list(input_features) != self.names:
             raise ValueError("input_features is not equal to feature_names_in_")
         return self.operation.get_feature_names_out(self.names)

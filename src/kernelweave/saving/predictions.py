@@ -154,7 +154,6 @@ def _write_parquet(
 
 
 def _columns(name: str, values: Any, model: Any) -> dict[str, Any]:
-    """The columns of one result."""
     start = _NAMES.get(name, name)
     if isinstance(values, pd.DataFrame):
         keys = ["__".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in values.columns]

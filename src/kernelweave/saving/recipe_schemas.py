@@ -52,7 +52,6 @@ _MODELS = (MKLClassifier, MKLRegressor, StackedViews, ColumnModel)
 
 
 def _task_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A classification has classes, and a regression has none."""
     if (value.task_ == "classification") != ("classes_" in vars(value)):
         refuse(f"{path}.classes_", f"are not those of a {value.task_}")
     if value.task_ == "classification":
@@ -114,7 +113,6 @@ SCHEMAS[PairStructure] = Schema(
 
 
 def _summary_rule(value: CohortSummary, sizes: Sizes, path: str) -> None:
-    """Columns of categories are columns, and shares are at most 1."""
     if not set(value.categories) <= set(value.columns):
         refuse(f"{path}.categories", "are not among the columns")
     if len(value.shares) and value.shares.max() > 1.0:
@@ -260,7 +258,6 @@ SCHEMAS[TreeSum] = Schema(
 
 
 def _n_outputs(value: Any) -> int:
-    """How many columns decision values have."""
     n_classes = len(value.classes_) if value.task_ == "classification" else 1
     return n_classes if n_classes > 2 else 1
 

@@ -125,7 +125,6 @@ def class_named(name: str) -> type:
 
 
 def name_in_files(cls: type) -> str:
-    """The name that a class has in files."""
     return next((name for name, now in RENAMED_CLASSES.items() if now == cls.__name__), cls.__name__)
 
 

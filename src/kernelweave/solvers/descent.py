@@ -192,7 +192,6 @@ class Objective:
         self.function, self.domain, self.evaluations = function, domain, 0
 
     def __call__(self, position: np.ndarray) -> Point:
-        """The point at a position."""
         self.evaluations += 1
         value, gradient, detail = self.function(position)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients are for the searches to refuse
@@ -256,7 +255,6 @@ class LineSearch:
         self.longest = min(rule.longest, domain.longest)
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """A point further down along the rule's direction."""
         direction = self.rule.direction(point, self.domain)
         negligible = negligible_decrease(point, self.precision)
         if not -(point.gradient @ direction) > negligible:
@@ -328,7 +326,6 @@ class Gradient:
         self.length: float | None = None
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
-        """A step down the gradient, back into the domain."""
         if self.length is None:
             self.length = first_length(self.first_step, point.gradient)
         return straight_step(domain, point.position, -self.length * point.gradient)
@@ -339,7 +336,6 @@ class Gradient:
         self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
     def forget(self) -> bool:
-        """There is nothing to forget."""
         return False
 
 
@@ -362,7 +358,6 @@ class QuasiNewton:
         self.steps = 0
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
-        """The step to the minimiser of the quadratic model, within the domain."""
         if self.diagonal is not None:
             self.bend = self.diagonal(self.steps, point, self.bend)
             if not len(self.pairs):
@@ -446,7 +441,6 @@ class QuasiNewton:
 
 
 def first_length(first_step: float, gradient: np.ndarray) -> float:
-    """The multiple of the gradient that is a step of a given length."""
     return first_step / max(float(np.linalg.norm(gradient)), FLAT)
 
 
@@ -461,7 +455,6 @@ def straight_step(domain: Domain, position: np.ndarray, step: np.ndarray) -> np.
 
 
 def is_finite(point: Point) -> bool:
-    """Whether the function has a value and a gradient there."""
     return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
 
 
@@ -537,7 +530,6 @@ class _Cycle:
         self.rates: list[float | None] = [None] * len(blocks)  # of the last step of each block
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """The point after one step of each block."""
         before = objective.evaluations
         for block in range(len(self.blocks)):
             point = self._move(objective, point, block)

@@ -109,7 +109,6 @@ def gaussian_pullback(
 
 @compiled
 def _mirror(out):
-    """Copy the lower triangle to the upper one, tile by tile."""
     n = out.shape[0]
     for top in range(0, n, TILE):
         for left in range(0, top + 1, TILE):

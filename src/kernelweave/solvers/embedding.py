@@ -100,7 +100,6 @@ class GraphLaplacian:
         return float(max(np.abs(self.diagonal).max(), lengths.max(initial=0.0)))
 
     def dot(self, B: np.ndarray) -> np.ndarray:
-        """The product with a vector or with a matrix of n_samples rows."""
         weights = self.factor_weights if B.ndim == 1 else self.factor_weights[:, None]
         product = (self.diagonal if B.ndim == 1 else self.diagonal[:, None]) * B
         if self.affinity is not None:

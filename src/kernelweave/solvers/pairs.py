@@ -441,7 +441,6 @@ def subtract_rows(K, rows, weights, gradient):
 
 @compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def dot(a, b, n):
-    """Inner product of the first n entries."""
     result = 0.0
     for k in range(n):
         result += a[k] * b[k]
@@ -450,7 +449,6 @@ def dot(a, b, n):
 
 @compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def add_scaled(target, source, weight, n):
-    """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 

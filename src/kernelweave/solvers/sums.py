@@ -123,7 +123,6 @@ def _weigh(values, m, rows, columns, weights, column_weights):
 
 
 def _zeros(weights, column_weights, dtype, out):
-    """The sum of no kernels."""
     if out is not None:
         out[...] = 0.0
         return out
@@ -159,11 +158,9 @@ class GatedKernel:
         self.matrices, self.gates = read_only(matrices), np.ascontiguousarray(gates.T, dtype=np.float64)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """The sum at these rows and columns."""
         return _block(self.matrices, rows, self.gates[:, rows].copy())
 
     def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The sum times a vector that is zero but for these entries."""
         result = np.zeros(self.gates.shape[1])
         for matrix, gates in zip(self.matrices, self.gates, strict=True):
             part = np.zeros(len(result))

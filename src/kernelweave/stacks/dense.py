@@ -46,7 +46,6 @@ class ExactStack(KernelStack, TrainingStack):
 
     @classmethod
     def _of(cls, stack: KernelStack) -> Self:
-        """The same kernels and samples."""
         found = cls.__new__(cls)
         found.__dict__.update(stack.__dict__)
         return found
@@ -78,7 +77,6 @@ class ExactStack(KernelStack, TrainingStack):
         return self
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Self:
-        """The same stack, with what a gating model reads of the samples; `codes` is that of `sample`."""
         other = copy(self)
         other.codes = codes
         return other
@@ -88,7 +86,6 @@ class ExactStack(KernelStack, TrainingStack):
         return self.codes
 
     def gates(self, function: Any) -> np.ndarray:
-        """The gates of all samples, of shape (n_samples, n_kernels), by a `GateFunction` with its parameters."""
         return function.gate.values(function.fixed, self.codes, self.present & function.active, function.tol)
 
     def open_counts(self, function: Any) -> np.ndarray:
@@ -119,7 +116,6 @@ class ExactStack(KernelStack, TrainingStack):
 
     @property
     def sample_targets(self) -> np.ndarray | None:
-        """Those of all samples."""
         return self.targets
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> None:
@@ -198,7 +194,6 @@ class ExactStack(KernelStack, TrainingStack):
         return ClassMoments(inner, spread)
 
     def forms_of(self, columns: Columns) -> np.ndarray:
-        """From the images of the columns."""
         z = columns(self.targets, self.weight)
         return np.einsum("ic,mic->mc", z, self.images(np.repeat(z[None], self.n_kernels, axis=0)))
 
@@ -256,7 +251,6 @@ class ExactStack(KernelStack, TrainingStack):
         """An operand between some samples and others, times coefficients of the others."""
 
     def held_out(self, m: int, machine: Machine, folds: Sequence[Any], control: FitControl, owner: str) -> HeldOut:
-        """A machine for each fold."""
         alone, present = self.alone(m), self.present[:, m]
         tests, values, risk, converged = [], [], 0.0, True
         for train, test in folds:
@@ -296,7 +290,6 @@ class ExactStack(KernelStack, TrainingStack):
         """An operand among some samples, as a matrix."""
 
     def outputs(self, machine: Machine, *, reads_gram: bool) -> list[tuple[TrainingStack, Machine, np.ndarray | None]]:
-        """The samples of each output; matrices are computed once for all."""
         parts = machine.outputs()
         if reads_gram and any(len(rows) < self.n_samples for rows, _ in parts):
             self.prepare()
@@ -338,7 +331,6 @@ class ExactSums(WeightedSums):
         return curvature(self._programs, K, solution.coef, found)
 
     def _coef(self, outputs: list[tuple[np.ndarray, Solution]]) -> np.ndarray:
-        """The coefficients of all samples, one column for each solution of one output."""
         coef = np.zeros((self.n_samples, sum(solution.coef.shape[1] for _, solution in outputs)))
         column = 0
         for rows, solution in outputs:
@@ -349,7 +341,6 @@ class ExactSums(WeightedSums):
 
 
 def no_fold(owner: str, name: str) -> ValueError:
-    """The error of a fold in which nobody has a view."""
     return ValueError(
         f"cv of {owner} gives a fold in which no training or no test sample has the view of the kernel {name!r}; use "
         "fewer folds or remove that kernel"
@@ -378,7 +369,6 @@ class Points:
         return known[1]
 
     def tiled(self, place: Place, dtype: np.dtype) -> TileStack:
-        """The kernels in tiles, made once."""
         if "tiles" not in self.made:
             self.made["tiles"] = points_in_parts(self.kernels, self.points, place, dtype)
         return self.made["tiles"]
@@ -396,7 +386,6 @@ class Matrices(ExactStack):
     has_cheap_blocks = True
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """A matrix; only kernels with a weight are computed."""
         K = self._summed(eta, out)
         if scaling is not None and (scaling != 1).any():
             K *= scaling[:, None]
@@ -442,18 +431,15 @@ class Matrices(ExactStack):
         return sum_kernels(self.matrices(), gates, out=out)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum among some samples."""
         return (GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)).block(rows)
 
     def gated_product(self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The gated sum times coefficients of some samples, one column after the other."""
         kernel: Any = GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)
         if coef.ndim == 1:
             return kernel.product(rows, coef)
         return np.column_stack([kernel.product(rows, column) for column in coef.T])
 
     def gated_rows(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum between some samples and all of them."""
         if at is not None:
             blocks = (
                 KernelBlock(m, k.cross(Z[rows], Z)) for m, (k, Z) in enumerate(zip(at.kernels, at.points, strict=True))
@@ -519,7 +505,6 @@ class Matrices(ExactStack):
         return K[np.ix_(rows, columns)] @ coef
 
     def eigenvalue_counts(self) -> list[int]:
-        """By the inertia of each matrix."""
         return [_n_large_eigenvalues(self.gram(m), self.present[:, m]) for m in range(self.n_kernels)]
 
     def diagonals(self) -> np.ndarray:
@@ -541,7 +526,6 @@ class MatrixSums(ExactSums):
         self.factor = None if (scaling == 1.0).all() else scaling
 
     def at(self, eta: np.ndarray) -> np.ndarray:
-        """The combined kernel, updated or summed afresh; overwritten by the next call."""
         moved = None if self._weights is None else eta - self._weights
         few = moved is not None and np.count_nonzero(moved) <= min(2, int(np.count_nonzero(eta)) - 1)
         if moved is not None and few and self.factor is None and self._updates < MOST_UPDATES:
@@ -565,8 +549,6 @@ class MatrixSums(ExactSums):
 
 
 def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:
-    """The weighted sum of tiles, by kernel."""
-
     def tile(rows: slice, columns: slice) -> np.ndarray:
         total: Any = None
         for m, tile_of in tiles.items():

@@ -328,7 +328,6 @@ class JointDescent(DescentRun):
         return self.family.joint(self.machine, dataclasses.replace(start, solution=given or self.last))
 
     def value(self, start: Start) -> float:
-        """The function at the weight vectors of the start; one pass."""
         problem = self.family.joint(self.machine, start)
         self.counted(1)
         solution = problem.solution

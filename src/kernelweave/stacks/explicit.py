@@ -137,7 +137,6 @@ class FeatureSums(WeightedSums):
         return dataclasses.replace(last, coef=self.stack.repeated(np.sqrt(self._eta)) * self._vectors)
 
     def found(self, machine: Machine, solution: Solution) -> FeatureForms:
-        """The squared norms of F_m'c."""
         root = self.stack.repeated(np.sqrt(self._eta))
         if (self._eta > SMALL * self._eta.max()).all():
             vectors = solution.image / root
@@ -284,7 +283,6 @@ class Features(TrainingStack):
         return np.zeros(self.n_kernels)
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: Any = None) -> ExplicitKernel:
-        """Features with the amplitudes of these weights."""
         reference = self.unscaled() if scaling is None else scaling
         return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
 
@@ -304,13 +302,11 @@ class Features(TrainingStack):
         return self.reservoir
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Features:
-        """The same stack, whose `prepare` gives blocks what a gating model reads of the samples."""
         other = self.over(self.engine)
         other.some_codes, other.coding = codes[:1], Coding(inputs, gate)
         return other
 
     def prepare(self) -> None:
-        """Compute the codes of all samples."""
         self.engine = self.engine.replace(self.coding)
 
     def gates(self, function: Any) -> None:
@@ -340,11 +336,9 @@ class Features(TrainingStack):
         return part
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
-        """Weight vectors are learned together with theta."""
         return JointDescent(family, machine, watch, loop)
 
     def gate_problem(self, family: Any, machine: Machine, given: Solution | None) -> JointProblem:
-        """The function of weight vectors, biases and gating parameters, from given ones or those of the mean kernel."""
         primal = Primal(
             self.engine,
             family.amplitudes,
@@ -363,15 +357,12 @@ class Features(TrainingStack):
         return self.reservoir.y
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> list[Term]:
-        """What is drawn at random for a start at these projections: features of projected samples."""
         return drawn_terms(self, family, theta, rng)
 
     def projection_problem(self, family: Any, machine: Machine, start: Start) -> JointProblem:
-        """The function of weight vectors, biases, gating parameters and projections."""
         return projection_problem(self, family, machine, start)
 
     def mean_of(self, kernels: Any, features: Any, gates: Any) -> ExplicitKernel:
-        """The mean of the kernels as they are."""
         eta = np.full(self.n_kernels, 1.0 / self.n_kernels)
         return self.sum(eta, self.scaling(eta))
 
@@ -517,7 +508,6 @@ class Features(TrainingStack):
         return self.maps[m].feature_weights(coef[self.offsets[m] : self.offsets[m + 1]])
 
     def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels, each with the ids that prediction compares with (landmarks)."""
         found: list[tuple[Kernel, np.ndarray]] = []
         for m, is_active in enumerate(active.tolist()):
             landmarks = self.maps[m].landmarks
@@ -526,7 +516,6 @@ class Features(TrainingStack):
         return found
 
     def replace(self, m: int, kernel: Any) -> None:
-        """Put a kernel that is extended by new ids in the place of kernel m, see `KernelStack.replace`."""
         landmarks = self.maps[m].landmarks
         if landmarks is not None:
             landmarks.replace(0, kernel)
@@ -653,7 +642,6 @@ def _margins(block: Block, n_outputs: int, maker: Any) -> Block:
 
 
 def _one_output(block: Block, output: int, has_classes: bool) -> Block:
-    """The same samples with the losses and targets of one output: two classes as 1 and 0, or one target."""
     if block.losses.n_outputs == 1:
         return block
     y = np.asarray(block.y)

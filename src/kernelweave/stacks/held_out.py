@@ -211,7 +211,6 @@ class Split:
         return uniform_keys(block.first, block.n_samples, self.seed) / self.share
 
     def held_out(self, keys: np.ndarray, labels: Any) -> np.ndarray:
-        """Which samples with such keys are held out."""
         held = (keys >= self.low) & (keys < self.high)
         return held if self.exempt is None else held & ~self.exempt[np.asarray(labels)]
 
@@ -256,7 +255,6 @@ def some(block: Block, index: np.ndarray) -> Block:
 
 
 def count_classes(block: Block, split: Split, edges: np.ndarray, n_classes: int) -> np.ndarray:
-    """Number of samples of each class in each part of the range of keys: (n_classes, n_parts)."""
     keys = split.keys(block)
     parts = np.searchsorted(edges, keys, side="right") - 1
     found = np.zeros((n_classes, len(edges) - 1))

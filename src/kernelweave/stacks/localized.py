@@ -170,7 +170,6 @@ def pieces(block: Any) -> Iterator[slice]:
 
 @in_every_place
 def count_open(block: Any, amplitudes: Any) -> Any:
-    """For how many samples of a block each kernel is open."""
     xp, found = place_of(block.weight).xp, 0.0
     for rows in pieces(block):
         found = found + xp.sum(xp.astype(amplitudes.values(NOTHING, block, rows) > 0.0, xp.float64), axis=0)
@@ -245,7 +244,6 @@ class Term(ABC):
         """Length of phi(z)."""
 
     def at(self, W: np.ndarray) -> Term:
-        """The term at a projection."""
         return self
 
     def settled(self) -> Term:
@@ -257,7 +255,6 @@ class Term(ABC):
         return None
 
     def raw(self, Z: np.ndarray) -> np.ndarray:
-        """Values of points before whitening."""
         return self.features(Z)
 
     @abstractmethod
@@ -314,7 +311,6 @@ class FourierTerm(Term):
         return self._size * np.hstack([np.cos(angles), np.sin(angles)])
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, None]:
-        """By the angles first."""
         angles, h = Z @ self.frequencies, self.frequencies.shape[1]
         by_angles = self._size * (np.cos(angles) * slopes[:, h:] - np.sin(angles) * slopes[:, :h])
         return by_angles @ self.frequencies.T, None
@@ -345,30 +341,24 @@ class NystroemTerm(Term):
 
     @classmethod
     def of(cls, kernel: PointKernel, landmarks: np.ndarray, W: np.ndarray) -> NystroemTerm:
-        """The term with R of a projection."""
         values, vectors = np.linalg.eigh(kernel.gram(landmarks @ W))
         ridge = RIDGE * max(values[-1], np.finfo(float).tiny)
         return cls(kernel, landmarks, vectors / np.sqrt(np.maximum(values, 0.0) + ridge))
 
     def at(self, W: np.ndarray) -> NystroemTerm:
-        """The landmarks, projected."""
         return replace(self, points=self.landmarks @ W)
 
     def settled(self) -> NystroemTerm:
-        """The kernel and the landmarks, projected."""
         return replace(self, landmarks=self.landmarks[:0], basis=self.basis[:0])
 
     def whitening(self, W: np.ndarray) -> np.ndarray:
-        """Of kernel values to the landmarks."""
         values, vectors = np.linalg.eigh(self.kernel.gram(self.points))
         return root_inverse(values, vectors, above_rounding(values))
 
     def raw(self, Z: np.ndarray) -> np.ndarray:
-        """k(z, L)."""
         return self.kernel.cross(Z, self.points)
 
     def features(self, Z: np.ndarray) -> np.ndarray:
-        """k(z, L) R."""
         return self.raw(Z) @ self.basis
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -409,11 +399,9 @@ class ProjectedMap(FeatureMap):
 
     @property
     def names(self) -> list[str]:
-        """What the features that are projected are called."""
         return self.features.names
 
     def points(self, views: Views) -> np.ndarray:
-        """W' x of samples."""
         return np.asarray(self.features.of(self.kernel, views) @ self.directions)
 
     @property
@@ -421,7 +409,6 @@ class ProjectedMap(FeatureMap):
         return isinstance(self.term, LinearTerm)
 
     def features_at(self, points: np.ndarray) -> np.ndarray:
-        """phi of points."""
         values = self.term.raw(points)
         return values if self.is_linear or self.whitening is None else values @ self.whitening
 
@@ -446,7 +433,6 @@ class Model:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the features of each kernel begin, and where the last ones end."""
         return np.cumsum([0, *(term.n_features for term in self.terms)])
 
 
@@ -651,7 +637,6 @@ def _whitened(terms: list[Term], stack: Features, u: np.ndarray) -> np.ndarray:
 
 
 def _check_map(name: str, kernel: Any, found: Any) -> None:
-    """Raise a `ValueError` where a kernel's approximation cannot follow a projection."""
     if not kernel.is_differentiable:
         raise ValueError(
             f"Projected on explicit features takes kernels that are differentiable by their features, such as Linear "

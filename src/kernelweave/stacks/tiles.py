@@ -32,7 +32,6 @@ class Tiles(ExactStack):
         return TiledSum(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
 
     def sums(self, scaling: np.ndarray | None = None) -> TileSums:
-        """Sums whose images are kept for each kernel."""
         return TileSums(self, self.unscaled() if scaling is None else scaling)
 
     def elementwise(self, kernel: Any, out: np.ndarray | None = None) -> Any:
@@ -160,7 +159,6 @@ class TileSums(ExactSums):
             self._latest = self._start(scaling)
 
     def at(self, eta: np.ndarray) -> TiledSum:
-        """A sum that shares its images with those before."""
         self._latest = self._latest.with_weights(eta)
         return self._latest
 

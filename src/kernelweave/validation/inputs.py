@@ -112,7 +112,6 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
 
 
 def _one_table(X: Any) -> Any:
-    """X as an array, a list, a sparse matrix or a data frame of pandas."""
     check_one_table(X)
     X = without_mask(as_pandas(X))
     _check_not_a_row_of_documents(X)
@@ -176,7 +175,6 @@ def check_row_labels(X: Any, **others: Any) -> None:
 
 
 def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
-    """A one-dimensional y without NaN, as long as X."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     y = as_pandas(y, "y")
@@ -190,7 +188,6 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
 
 
 def _check_finite(y: np.ndarray, labels: pd.Index | None) -> None:
-    """Refuse targets that are missing or infinite, and name the first such sample."""
     missing = pd.isna(y)
     wrong = np.flatnonzero(missing | np.isinf(y) if y.dtype.kind == "f" else missing)
     if len(wrong):
@@ -250,7 +247,6 @@ def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
 
 
 def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
-    """Class labels, one for each sample, that can be sorted."""
     y = check_target(estimator, y, n_samples)
     try:
         check_classification_targets(y)
@@ -268,7 +264,6 @@ def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def one_class_error(estimator: Any, classes: np.ndarray) -> ValueError:
-    """The error of labels that are all the same."""
     return ValueError(
         f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
         f"{classes.tolist()[0]!r}"
@@ -351,7 +346,6 @@ def check_plain(values: Any, what: str) -> None:
 
 
 def check_unmasked(values: Any, what: str) -> None:
-    """Raise a `ValueError` that names the first masked entry of an array."""
     if np.ma.is_masked(values):
         place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         raise ValueError(
@@ -361,7 +355,6 @@ def check_unmasked(values: Any, what: str) -> None:
 
 
 def holds_dates(values: Any) -> bool:
-    """Whether an array, series or data frame holds dates or time spans."""
     if isinstance(values, pd.DataFrame):
         others = [j for j, dtype in enumerate(values.dtypes) if getattr(dtype, "kind", "O") not in "fiub"]
         return any(holds_dates(values.iloc[:, j]) for j in others)
@@ -372,7 +365,6 @@ def holds_dates(values: Any) -> bool:
 
 
 def is_date(entry: Any) -> bool:
-    """Whether a value is a date, a time or a time span."""
     return isinstance(entry, _DATES)
 
 

@@ -81,7 +81,6 @@ class Schema:
 
     @property
     def needed(self) -> set[str]:
-        """The names of the attributes that are always there."""
         return {name for name, kind in self.attributes.items() if not hasattr(kind, "optional")}
 
 
@@ -115,7 +114,6 @@ def is_own(cls: type) -> bool:
 
 
 def refuse(path: str, what: str) -> None:
-    """Raise a `ValueError` that states what is wrong with a value."""
     raise ValueError(f"its {path} {what}")
 
 
@@ -200,12 +198,10 @@ def _is_plain(dtype: np.dtype, kinds: str) -> bool:
 
 
 def numbers(*shape: str | int, **limits: Any) -> Kind:
-    """An array of floating-point numbers."""
     return array("f", *shape, **limits)
 
 
 def flags(*shape: str | int) -> Kind:
-    """An array of truth values."""
     return array("b", *shape)
 
 
@@ -260,19 +256,16 @@ def size(name: str) -> Kind:
 
 
 def text(value: Any, sizes: Sizes, path: str) -> None:
-    """A string."""
     if not isinstance(value, str):  # NumPy's, too
         refuse(path, f"is {value!r} where text is expected")
 
 
 def flag(value: Any, sizes: Sizes, path: str) -> None:
-    """True or False."""
     if not isinstance(value, bool | np.bool_):
         refuse(path, f"is {value!r} where True or False is expected")
 
 
 def function(value: Any, sizes: Sizes, path: str) -> None:
-    """Something that can be called."""
     if not callable(value):
         refuse(path, "cannot be called")
 
@@ -289,13 +282,10 @@ def one_of(*choices: Any) -> Kind:
 
 
 def nothing(value: Any, sizes: Sizes, path: str) -> None:
-    """None."""
     one_of(None)(value, sizes, path)
 
 
 def maybe(kind: Kind) -> Kind:
-    """None, or something of a kind."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if value is not None:
             kind(value, sizes, path)
@@ -486,7 +476,6 @@ def _check_feature_names(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def check_classes(value: Any, sizes: Sizes, path: str) -> None:
-    """There are at least two classes, of text or numbers."""
     if len(value.classes_) < 2 or (value.classes_.dtype.kind == "O" and not all(map(is_entry, value.classes_))):
         refuse(f"{path}.classes_", "are no classes")
 

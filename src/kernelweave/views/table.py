@@ -288,7 +288,6 @@ class Views:
         return self._read[key]
 
     def _over(self, X: Any, names: Any = None) -> Views:
-        """The same samples with another table."""
         part = Views(X, names)
         part.positions, part.labels = self.positions, self.labels
         return part
@@ -423,7 +422,6 @@ class Views:
         return values, np.asarray(there.all(axis=1))
 
     def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
-        """The first column that is not of numbers, in a message."""
         for column, entries in zip(columns.tolist(), values.T, strict=True):
             other = next((entry for entry in entries if not is_number(entry)), None)
             if other is not None:

@@ -168,12 +168,10 @@ class Group:
 
     @property
     def is_centred(self) -> bool:
-        """Whether the kernels are centred, after the programs."""
         return self.members[0].columns.means is not None
 
     @property
     def options(self) -> dict[str, int]:
-        """What programs are compiled for."""
         kind, width = SERVED.index(self.function.kind), self.rows.width
         if self.function.kind not in PRODUCTS:
             return {"KIND": kind, "DEGREE": 1, "WIDTH": 0, "BLOCK": 16}
@@ -232,7 +230,6 @@ class DeviceImages:
         )
 
     def images(self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int]) -> Any:
-        """See `TileStack.images`."""
         place, n_kernels, chosen = self.place, len(self.sources), set(kernels)
         n_rows = self.sources[0].n_rows if rows is None else len(rows)
         if not n_rows or not V.shape[0]:
@@ -280,7 +277,6 @@ class DeviceImages:
     def _part(
         self, group: Group, order: Any, rows: Any, columns: Any, V: Any, first: int, output: int, n_outputs: int
     ) -> Any:
-        """The images of one chunk of columns and a few outputs."""
         xp, device = self.place.xp, self.place.device
         BM, BN, warps, stages = group.tile
         n_tiles = math.ceil(min(CHUNK, V.shape[0] - first) / BN)
@@ -318,7 +314,6 @@ class DeviceImages:
         return features, scaled
 
     def block(self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int]) -> np.ndarray:
-        """See `TileStack.sum_block`."""
         place, n, there, chosen = self.place, len(rows), self.place.asarray(left, "float64"), set(kernels)
         total, others = None, list(self.others)
         for group in self.groups:
@@ -366,7 +361,6 @@ def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Si
 
 
 def check_device_memory(stack: KernelStack) -> None:
-    """Raise a `KernelMemoryError` where the tiles of a stack do not fit into the free memory of its device."""
     free = stack.place.free_memory()
     if free is None:
         return
@@ -410,7 +404,6 @@ def _shown(size: float) -> str:
 
 
 def warn_of_host_kernels(names: Sequence[str], sources: Sequence[Source]) -> None:
-    """One warning that names the kernels whose values are computed on the CPU and moved to the device."""
     staying = [repr(name) for name, source in zip(names, sources, strict=True) if source.on_host]
     if staying:
         what = f"kernel {staying[0]} is" if len(staying) == 1 else f"kernels {', '.join(staying)} are"

@@ -105,7 +105,6 @@ class PointFunction:
         return self.gain * xp.exp(-total / self.scale)
 
     def diagonal(self, A: np.ndarray) -> np.ndarray:
-        """k(a, a) of each row of a NumPy array."""
         if self.kind not in ("linear", "polynomial"):
             return np.full(len(A), self.gain)
         squared = np.einsum("ij,ij->i", A, A, dtype=np.float64)

@@ -128,7 +128,6 @@ class Source(ABC):
         """What is compared of samples, their raw k(x, x) (0 for absent ones), and which of them have the view."""
 
     def pick(self, features: Any, index: np.ndarray) -> Any:
-        """What is compared of some samples of a side."""
         return self.place.take(features, index)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
@@ -143,7 +142,6 @@ class Source(ABC):
     # What every source has
 
     def side(self, side: Side, index: np.ndarray | None) -> Side:
-        """Some samples of a side; the side itself for None."""
         if index is None:
             return side
         take = self.place.take
@@ -151,7 +149,6 @@ class Source(ABC):
         return Side(self.pick(side.features, index), take(side.factor, index), side.diagonal[index], means)
 
     def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """Values between some rows and some columns, an array of the place."""
         left, right = self.side(self.rows, rows), self.side(self.columns, columns)
         values, xp = self.values(left.features, right.features), self.place.xp
         if right.means is not None:
@@ -182,7 +179,6 @@ class Source(ABC):
         return getattr(self.normalizer, "mean_", 0.0)
 
     def subset(self, index: np.ndarray) -> Self:
-        """The same kernel, with the same constants, among some of the training samples."""
         other = copy(self)
         other.rows = other.columns = self.side(self.rows, index)
         return other
@@ -289,7 +285,6 @@ class PointSource(Source):
         return self.function.gain * (A @ (B.T @ coef))
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Feature vectors, in float64 where these samples need it."""
         raw, present = self.kernel.read(views)
         narrow = self.columns.features.dtype == self.place.xp.float32
         dtype = "float32" if narrow else "float64"
@@ -392,7 +387,6 @@ class MatrixSource(Source):
         super().__init__(side, side, place)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The ids of samples, 0 for absent ones."""
         lookup = self.function.lookup
         values, present = lookup.read(views)
         ids, diagonal = np.zeros(len(present), dtype=np.int64), np.zeros(len(present))
@@ -404,7 +398,6 @@ class MatrixSource(Source):
         return features[index]
 
     def values(self, A: np.ndarray, B: np.ndarray) -> Any:
-        """Entries of the matrix, or the function of its distances."""
         lookup, place, scale = self.function.lookup, self.place, self.function.scale
         if place.is_host or lookup.columns_kept is not None or A.max(initial=0) >= len(lookup.K):
             found = place.asarray(lookup.entries(A, B))
@@ -428,7 +421,6 @@ class JoinedSource(Source):
 
     @property
     def on_host(self) -> bool:
-        """Whether values of one of the two are."""
         return any(part.on_host for part in self.parts)
 
     def _joined(self, first: Any, second: Any) -> Any:
@@ -467,7 +459,6 @@ class OwnCodeSource(Source):
         super().__init__(side, side, place)
 
     def finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray:
-        """Values of the kernel's code, or an error that names the kernel."""
         return finite(compute, getattr(self.kernel, "label_", self.kernel.name))
 
 
@@ -475,7 +466,6 @@ class ValuesSource(OwnCodeSource):
     """A kernel of one view (`ViewKernel`), on values that are read once; what is compared are values and presence."""
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The values of the view; a row of an absent sample is never compared."""
         values, present = self.kernel.read(views)
         diagonal = np.zeros(len(present))
         if present.any():
@@ -487,7 +477,6 @@ class ValuesSource(OwnCodeSource):
         return values[index], present[index]
 
     def values(self, A: Any, B: Any) -> Any:
-        """The kernel's own `cross_of` between samples that have the view, 0 elsewhere."""
         (first, has_one), (second, has_other) = A, B
         if has_one.all() and has_other.all() and len(has_one) and len(has_other):
             found = self.finite(lambda: self.kernel.cross_of(first, second))

@@ -42,7 +42,6 @@ class TileStack:
 
     @cached_property
     def device(self) -> DeviceImages:
-        """Products in another place than the host."""
         return DeviceImages(self.sources, self.place)
 
     @property
@@ -59,7 +58,6 @@ class TileStack:
         return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
 
     def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """Values of kernel m between some rows and some columns (None: all), an array of the place."""
         return self.sources[m].block(rows, columns)
 
     def images(
@@ -97,14 +95,12 @@ class TileStack:
         return self.device.block(rows, left, weights, chosen)
 
     def diagonals(self) -> np.ndarray:
-        """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
         return np.column_stack([source.rows.diagonal for source in self.sources])
 
     def only(self, m: int) -> TileStack:
         return TileStack([self.sources[m]], self.place, cache_bytes=self.cache_bytes)
 
     def subset(self, index: np.ndarray) -> TileStack:
-        """The same kernels, with the same constants, among some of the samples."""
         chosen = [source.subset(index) for source in self.sources]
         return TileStack(chosen, self.place, cache_bytes=self.cache_bytes)
 

@@ -199,7 +199,6 @@ class TiledMatrix(ABC):
         return image.values
 
     def reuses(self, image: Any) -> bool:
-        """Whether an image is one of this kernel."""
         return isinstance(image, Image) and image.of is self.token
 
     @cached_property
@@ -254,7 +253,6 @@ class TiledSum(TiledMatrix):
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array."""
         return (self.left**2 * self.tiles.diagonals()) @ self.weights
 
     def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
@@ -315,7 +313,6 @@ class TiledSum(TiledMatrix):
         return self._summed(image.values, None) if self.keeps_images else image.values
 
     def image(self, coef: np.ndarray) -> Image:
-        """The image of coefficients of shape (n_samples,)."""
         image, rows = self.zero(), np.flatnonzero(coef)
         if len(rows):
             self.add(image, rows, coef[rows])
@@ -428,7 +425,6 @@ class TiledFunction(TiledMatrix):
         return self._times(targets, rows, change[:, None])[:, 0]
 
     def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
-        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
         xp, place = self.place.xp, self.place
         rows = np.arange(self.n_samples) if rows is None else rows
         right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")

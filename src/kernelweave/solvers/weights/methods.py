@@ -135,12 +135,10 @@ class Bundle:
 
     @property
     def converged(self) -> bool:
-        """Whether the gap is as small as wanted."""
         return self.gap <= self.tol * self.size
 
     @property
     def ends(self) -> bool:
-        """Whether the gap is as small as wanted, or there are no evaluations left."""
         return self.converged or self.evaluations >= self.most
 
     @property
@@ -149,7 +147,6 @@ class Bundle:
         return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * self.size)
 
     def visit(self, x: np.ndarray, gap: float | None) -> Evaluation:
-        """Evaluate J at a point to within a gap, and take its cut in."""
         evaluation = self.evaluate(x, gap)
         self.evaluations += 1
         self.cut(evaluation.intercept, evaluation.forms)
