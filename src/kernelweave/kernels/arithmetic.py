@@ -391,14 +391,6 @@ class SharedKernel(_OfKernel):
     Fitted to the training samples of one of its sheets (with the same weights and, where it is supervised, targets) it
     is that sheet; fitted to others it is `kernel`, fitted. Cloning returns the kernel itself: sheets are never copied.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    sheets : sequence of KernelSheet
-        One for each set of training samples.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
@@ -430,22 +422,11 @@ class SharedKernel(_OfKernel):
 
 @dataclass(eq=False, repr=False)
 class KernelSheet(_OfKernel):
-    """Values of a fitted kernel among its training samples, and between those and other samples.
+    """Values of a fitted kernel among its training samples, and between those and other samples; made by `compute`.
 
-    Made by `compute`. Memory: one matrix of n_training x (n_training + n_others) values.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Fitted.
-    key : bytes
-        Digest of the training samples, their weights and, for a supervised kernel, their targets.
-    places : dict from digest to int
-        Row of `values` by the digest of a sample (`Views.digests`); training samples come first.
-    values : ndarray of shape (n_training + n_others, n_training)
-    self_similarity : ndarray of shape (n_training + n_others,)
-    presence : ndarray of bool, shape (n_training + n_others,)
-        Which samples have the kernel's view.
+    Rows of `values`, of shape (n_training + n_others, n_training), begin with the training samples; `places` finds the
+    row by the digest of a sample. `key` is a digest of the training samples, their weights and, for a supervised
+    kernel, their targets.
     """
 
     kernel: Kernel

@@ -70,14 +70,9 @@ _DEPENDENT = 1e-7
 
 @dataclass(frozen=True)
 class Projection:
-    """Samples projected onto the span of landmarks.
+    """Samples projected onto the span of landmarks: coordinates in an orthonormal basis, (n_samples, n_landmarks).
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_samples, n_landmarks)
-        Coordinates in an orthonormal basis of the span.
-    root : ndarray of shape (n_landmarks, n_landmarks)
-        Lower triangular root of K_z; ``psi(x) root^-T`` are the features of x.
+    `root` is the lower triangular root of K_z; ``psi(x) root^-T`` are the features of x.
     """
 
     features: np.ndarray
@@ -85,16 +80,10 @@ class Projection:
 
 
 class LandmarkKernel:
-    """A differentiable kernel restricted to the span of landmarks, as a function of the landmarks.
+    """A fitted, differentiable kernel restricted to the span of landmarks, as a function of the landmarks.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    values : ndarray or CSR matrix of shape (n_samples, n_columns)
-        The kernel's view of the training samples.
-    ridge : float
-        Share of the samples' mean k(x, x) that is added to the diagonal of K_z, so that landmarks may meet or vanish.
+    `ridge` is the share of the samples' mean k(x, x) that is added to the diagonal of K_z, so that landmarks may meet
+    or vanish.
     """
 
     def __init__(self, kernel: Kernel, values: Any, *, ridge: float):
@@ -302,18 +291,11 @@ class PointKernel:
 
 
 class ProjectedSum:
-    """The gated sum of kernels of points, computed in parts or as a whole.
+    """The gated sum of kernels of points, computed in tiles or as a whole.
 
-    Parameters
-    ----------
-    kernels : list of PointKernel
-    points : list of ndarray of shape (n_samples, n_components)
-        The projected samples, for each kernel.
-    gates : ndarray of shape (n_samples, n_kernels)
-
-    Notes
-    -----
-    Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not linear to others.
+    For each kernel, `points` has the projected samples, of shape (n_samples, n_components); gates are of shape
+    (n_samples, n_kernels). Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not
+    linear to others.
     """
 
     def __init__(self, kernels: list[PointKernel], points: list[np.ndarray], gates: np.ndarray):

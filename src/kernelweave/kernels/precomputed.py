@@ -145,18 +145,9 @@ def _entry(wrong: np.ndarray, labels: pd.Index | None, start: int = 0) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """Similarities of new samples to those of a matrix, with the columns of the matrix.
+    """Similarities of new samples to those of a matrix, (n_new, n_columns), NaN in columns that nobody needs.
 
-    Attributes
-    ----------
-    labels : Index or None
-        Of the new samples, as text.
-    values : ndarray of shape (n_new, n_columns)
-        NaN in columns that nobody needs.
-    diagonal : ndarray of shape (n_new,)
-        Similarity of each sample to itself; NaN where it was not given.
-    absent : ndarray of bool, shape (n_new,)
-        The samples that lack this view.
+    The diagonal, each sample's similarity to itself, is NaN where it was not given; `absent` samples lack this view.
     """
 
     labels: pd.Index | None

@@ -33,17 +33,7 @@ from ..views.table import Views
 
 @dataclass(eq=False)
 class Preparation:
-    """A fitted transformer, and the kind of table that it takes; made by `prepare`.
-
-    Attributes
-    ----------
-    transformer : transformer
-    kind : TableKind
-    documents : bool
-        Whether it gets the view's one column as documents.
-    n_features : int
-        How many features it returns.
-    """
+    """A fitted transformer, and the kind of table that it takes; made by `prepare`."""
 
     transformer: Any
     kind: TableKind
@@ -265,18 +255,11 @@ def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
 class TableKind:
     """What kind of table some columns become.
 
-    Attributes
-    ----------
-    is_frame : bool
-        Whether it is a data frame; otherwise an array, or a CSR matrix where X or the view is sparse (which is a data
-        frame only where the transformer mentions the names of columns).
-    names : list of str or None
-        The names of a data frame's columns; None numbers them from 0.
-    dtypes : dict from int to dtype
-        The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
-    texts : list of bool or None
-        For each column of a data frame whether it held text in the fit; None where none did. Where such a column holds
-        numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
+    It is a data frame, or else an array or, where X or the view is sparse, a CSR matrix (of which a data frame is made
+    only where the transformer mentions the names of columns). Names of None number the columns from 0. `dtypes` are the
+    types of columns that are not numbers, by their place, without those of text. `texts` flags the columns that held
+    text in the fit: where such a column holds numbers later (a file in which the categories "1", "2" and "X" are all
+    numbers, or empty) they are text again.
     """
 
     is_frame: bool

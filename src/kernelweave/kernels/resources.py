@@ -184,20 +184,9 @@ def _need(
 ) -> str:
     """How much memory Gram matrices need, and what needs less.
 
-    Parameters
-    ----------
-    n_matrices, n_samples : int
-    dtype : dtype
-    what : str
-        What the matrices are for.
-    free : int or None
-        Bytes.
-    per_kernel : bool
-        Whether fewer kernels would need fewer matrices.
-    has_dtype : bool
-        Whether the user's model has a parameter `dtype` that would make them smaller.
-    instead : sequence of str
-        Parameters with which the user's model would do without them, such as ``storage="lazy"``.
+    `what` is what the matrices are for, and `free` is in bytes. `per_kernel`: fewer kernels would need fewer matrices;
+    `has_dtype`: the model has a parameter `dtype` that makes them smaller; `instead`: parameters with which the model
+    would do without them, such as ``storage="lazy"``.
     """
     count, needed = _matrices(n_matrices, n_samples, dtype)
     there = "" if free is None else f", and {free / 2**30:.1f} GiB are free"

@@ -35,10 +35,7 @@ class MachineMaker(Protocol):
 class IndependentMachines(Machine):
     """Independent machines with one output on one Gram matrix; a subclass supplies `parts`.
 
-    Attributes
-    ----------
-    maker : MachineMaker
-        What makes the single machines, by ``maker.for_targets(targets, bound)``.
+    The single machines are ``maker.for_targets(targets, bound)``.
     """
 
     maker: MachineMaker

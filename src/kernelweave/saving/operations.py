@@ -246,20 +246,9 @@ class _Filling(Operation):
 class FillOperation(_Filling):
     """Missing cells of each kept column are filled with its value; then come columns that flag missing cells.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns of the table.
-    marker : float, int, str or None
-        What a missing cell holds.
-    kept : ndarray of int
-        Positions of the columns that are kept: those with a value to fill in.
-    values : ndarray of shape (len(kept),)
-        Numbers, or objects for text.
-    flagged : ndarray of int or None
-        Positions of the columns whose missing cells are flagged.
-    kind : "float", "object" or "any"
-        How cells are read: as numbers, as objects, or as they are.
+    A missing cell holds `marker`. `kept` are the positions of the columns with a value to fill in, `values` these
+    values (numbers, or objects for text), and `flagged` the positions of the columns whose missing cells are flagged.
+    Cells are read as numbers ("float"), as objects ("object") or as they are ("any").
     """
 
     width: int
@@ -337,19 +326,8 @@ class NeighborsFillOperation(_Filling):
 
     Distances are Euclidean over the columns that both samples have, scaled to all columns. Where a sample shares no
     column with any of them, the mean of the column takes its place. Behind the filled columns come those that flag
-    missing cells.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples, n_in)
-        Those of the fit, with NaN for missing cells.
-    n_neighbors : int
-    by_distance : bool
-        Whether samples count by the inverse of their distance.
-    kept : ndarray of int
-        Positions of the columns that are kept; one that no sample of the fit has is 0.
-    flagged : ndarray of int or None
-        Positions of the columns whose missing cells are flagged.
+    missing cells. `samples` are those of the fit, with NaN for missing cells, which count by the inverse of their
+    distance where `by_distance`; of the `kept` columns, one that no sample of the fit has is 0.
     """
 
     samples: np.ndarray
@@ -489,24 +467,9 @@ def _columns_of(X: Any) -> list[np.ndarray]:
 class OneHotOperation(_Encoding):
     """A column of flags per category, or per group of rare ones; each category of a column sets at most one flag.
 
-    Parameters
-    ----------
-    categories : list of ndarray
-        Those of each column: sorted numbers, or text.
-    places : list of ndarray of int
-        For each category the position of its flag in the result; -1 where it has none.
-    unknown : ndarray of int
-        The position of the flag of unknown categories, per column of the table; -1 for none.
-    owners : ndarray of int, of length n_out
-        The column of the table to which a flag belongs.
-    labels : list of str, of length n_out
-        The categories that flags stand for, as parts of their names.
-    refuses, warns : bool
-        Whether unknown categories are an error, and whether they are worth a warning.
-    sparse : bool
-        Whether the result is sparse.
-    dtype : str
-        The type of its entries.
+    For each category, `places` has the position of its flag in the result, -1 where it has none; `unknown` has that of
+    unknown categories for each column of the table, and `refuses` and `warns` say whether these are an error, or worth
+    a warning. For each flag, `owners` has the column of the table, and `labels` the categories as parts of its name.
     """
 
     categories: list[np.ndarray]
@@ -565,19 +528,7 @@ class OneHotOperation(_Encoding):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrdinalOperation(_Encoding):
-    """A number for each category.
-
-    Parameters
-    ----------
-    categories : list of ndarray
-        Those of each column: sorted numbers, or text.
-    numbers : list of ndarray of float
-        The number for each category, which may be NaN.
-    unknown : float or None
-        The number for unknown categories; None where they are an error.
-    dtype : str
-        The type of the result.
-    """
+    """A number, which may be NaN, for each category; unknown ones are an error where `unknown` is None."""
 
     categories: list[np.ndarray]
     numbers: list[np.ndarray]
@@ -640,23 +591,9 @@ class ChainOperation(Operation):
 class ByColumnsOperation(Operation):
     """Operations on groups of columns, and their results side by side.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns of the table.
-    names : list of str
-        What each group is called.
-    columns : list of ndarray of int
-        The positions of the columns of each group.
-    single : list of bool
-        Whether the group is one column, handed over as a sequence (of documents, for example).
-    operations : list of Operation
-    weights : list of float or None
-        By which the result of each group is multiplied; None leaves it as it is.
-    sparse : bool
-        Whether the result is sparse.
-    prefixes : bool
-        Whether the names of the result begin with those of the groups.
+    For each group there are a name, the positions of its columns, whether it is a single column that is passed on as a
+    sequence (of documents, for example), an operation, and the weight of the result, None for 1. `prefixes`: the names
+    of the result begin with those of the groups.
     """
 
     width: int

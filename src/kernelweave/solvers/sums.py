@@ -279,16 +279,9 @@ def _block(matrices, rows, gates):
 
 @dataclass(frozen=True)
 class Images:
-    """K_m C at the nonzero entries of C, column by column.
+    """K_m C at the entries of C that are not zero, column by column: float64, of shape (P, n_entries).
 
-    Attributes
-    ----------
-    rows, columns : ndarray of int, shape (n_entries,)
-        Where C is not zero: the samples and, in increasing order, the columns.
-    coef : ndarray of shape (n_entries,)
-        C there.
-    values : ndarray of shape (P, n_entries)
-        K_m C there, in double precision.
+    `rows` and `columns` (in increasing order) say where C is not zero, and `coef` is C there.
     """
 
     rows: np.ndarray

@@ -121,16 +121,7 @@ class FitControl:
 class Similarity:
     """Frobenius inner products of P kernels and of the ideal kernel T.
 
-    Attributes
-    ----------
-    to_target : ndarray of shape (n_kernels,)
-        <K_m, T>.
-    norms : ndarray of shape (n_kernels,)
-        ||K_m||.
-    target_norm : float
-        ||T||.
-    between : ndarray of shape (n_kernels, n_kernels) or None
-        <K_m, K_h>, where it was asked for.
+    `to_target` is <K_m, T>, `norms` ||K_m||, `target_norm` ||T|| and `between` <K_m, K_h>, where it was asked for.
     """
 
     to_target: np.ndarray
@@ -149,14 +140,9 @@ class Similarity:
 class ClassMoments:
     """Means and spreads, by class, of the mean kernel values of samples to each class.
 
-    With v_ma(x) the mean of k_m(x, x_i) over class a, both by the weights of samples:
-
-    Attributes
-    ----------
-    inner : ndarray of shape (n_kernels, k, k)
-        The mean of v_mb over class a, which is the inner product of the two centres.
-    spread : ndarray of shape (k, n_kernels, k, n_kernels, k)
-        The covariance within each class of v_ma and v_hb.
+    With v_ma(x) the mean of k_m(x, x_i) over class a, both by the weights of samples, `inner`, of shape (n_kernels, k,
+    k), is the mean of v_mb over class a, the inner product of the two centres; `spread`, of shape (k, n_kernels, k,
+    n_kernels, k), is the covariance within each class of v_ma and v_hb.
     """
 
     inner: np.ndarray

@@ -79,14 +79,8 @@ class Watch:
 class DescentRun(ABC):
     """Descents over the same samples, with their history.
 
-    Attributes
-    ----------
-    window : int
-        Over how many iterations progress is measured.
-    count, total : int
-        Solves, or passes, since the last row of the history, and all of them.
-    risk : float
-        Of the held-out samples, the least so far.
+    Progress is measured over `window` iterations; `total` solves or passes were made, `count` of them since the last
+    row of the history; `risk` is the least of the held-out samples so far.
     """
 
     window = 1
@@ -249,17 +243,9 @@ def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, S
 class JointProblem:
     """What a joint descent minimises, and what follows it.
 
-    Attributes
-    ----------
-    primal : callable
-        The function of all parameters and its gradient, with `parts` and `join`; see `engines.training.primal`.
-    solution : Solution
-        Weight vectors and biases to begin at.
-    finish : callable
-        ``finish(family, theta, solution)``: the combined kernel at the end, and where its machine begins.
-    domain : Domain
-    diagonal : callable or None
-        Of the Hessian, see `minimize_lbfgs`.
+    `primal` is the function of all parameters and its gradient, with `parts` and `join` (`engines.training.primal`),
+    and `diagonal` that of its Hessian, see `minimize_lbfgs`. It begins at the weight vectors and biases of `solution`.
+    ``finish(family, theta, solution)`` gives the combined kernel at the end, and where its machine begins.
     """
 
     primal: Any

@@ -218,15 +218,8 @@ def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndar
 class Features(TrainingStack):
     """Feature maps of several kernels, and the blocks that have their features.
 
-    Parameters
-    ----------
-    reservoir : KernelStack
-        The fitted kernels over the reservoir.
-    maps : list of FeatureMap
-    engine : Engine or None
-        Over `Block`s; None for new samples only.
-    n_samples : int
-        Of all blocks.
+    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only), and `n_samples`
+    is that of all blocks.
     """
 
     offers = frozenset({"eigenvalues"})

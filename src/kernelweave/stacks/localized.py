@@ -125,12 +125,9 @@ def encoded(gate: Any, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
 class GateTotals:
     """Sums over samples, for each class (one row where there are no classes).
 
-    Attributes
-    ----------
-    count : ndarray of shape (2, n_classes)
-        Number of samples, and of those with a loss (support vectors).
-    weights, gates, opened : ndarray of shape (2, n_classes, n_kernels)
-        Sums of squared gates and of gates, and how many are open; over all samples and over support vectors.
+    `count`, of shape (2, n_classes), is the number of samples, and of those with a loss (support vectors). `weights`,
+    `gates` and `opened`, of shape (2, n_classes, n_kernels), are sums of squared gates and of gates, and how many are
+    open, over all samples and over support vectors.
     """
 
     count: np.ndarray
@@ -318,16 +315,10 @@ class FourierTerm(Term):
 
 @dataclass(frozen=True)
 class NystroemTerm(Term):
-    """Kernel values to landmarks, times R.
+    """Kernel values to landmarks, times R (`basis`, of shape (n_landmarks, n_features)).
 
-    Attributes
-    ----------
-    landmarks : ndarray of shape (n_landmarks, n_columns)
-        Before their projection.
-    basis : ndarray of shape (n_landmarks, n_features)
-        R.
-    points : ndarray of shape (n_landmarks, n_components)
-        The landmarks at a projection.
+    `landmarks` are those before their projection, of shape (n_landmarks, n_columns), and `points` those at a
+    projection, of shape (n_landmarks, n_components).
     """
 
     kernel: PointKernel
@@ -375,18 +366,9 @@ class NystroemTerm(Term):
 
 
 class ProjectedMap(FeatureMap):
-    """phi(W' x), where x are the normalised features of a kernel's view.
+    """phi(W' x), where x are the normalised features of a kernel's view, which `kernel` reads.
 
-    Parameters
-    ----------
-    features : ViewFeatures
-        Fitted: what is projected.
-    kernel : ViewKernel
-        Fitted: it reads the view.
-    directions : ndarray of shape (n_columns, n_components)
-        W.
-    term : Term
-        At W.
+    W (`directions`) is of shape (n_columns, n_components), and `term` is that at W.
     """
 
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):

@@ -55,14 +55,9 @@ Kind = Callable[[Any, Sizes, str], None]
 class Schema:
     """What objects of a class consist of.
 
-    Attributes
-    ----------
-    attributes : dict from name to kind
-        Those that prediction reads; all of them are there, but for those of `optional` kind.
-    rule : callable, optional
-        ``rule(value, sizes, path)``, called last, for what concerns several attributes.
-    transient : dict from name to callable
-        Attributes that are not saved, and what makes them anew.
+    `attributes` are those that prediction reads; all of them are there, but for those of `optional` kind.
+    ``rule(value, sizes, path)``, called last, is for what concerns several attributes. `transient` attributes are not
+    saved; their callables make them anew.
     """
 
     attributes: dict[str, Kind] = field(default_factory=dict)

@@ -75,13 +75,7 @@ class SparseRowsDtype(ExtensionDtype):
 class SparseRows(ExtensionArray):
     """A column whose cells are the rows of a sparse matrix; `stack_views` makes them.
 
-    Parameters
-    ----------
-    matrix : CSR matrix of shape (n_samples, n_features)
-    features : Index or sequence of str, optional
-        Names of the features; numbers from 0 by default.
-    present : ndarray of bool, optional
-        Which samples have the view, by default all. The rows of others are emptied.
+    Features are numbered from 0 where they have no names. Rows of samples that lack the view are emptied.
     """
 
     def __init__(
@@ -220,16 +214,10 @@ SMALL = 10**6  # cells of a data frame that may be held as one array, too
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """Some columns of a table of `n_features` columns, in blocks of one type.
+    """Some columns of a table of shape (n_samples, n_features), in blocks of one type.
 
-    Attributes
-    ----------
-    n_samples, n_features : int
-        Shape of the table that these columns are of.
-    blocks : list of (ndarray of int, ndarray of shape (n_samples, n_columns))
-        Positions of columns, ascending, and their values, contiguous by rows.
-    sparse : list of (ndarray of int, CSR matrix, ndarray of bool of shape (n_samples,)), or None
-        Positions of the columns of a sparse view, ascending, their values, and which samples have the view.
+    `blocks` are pairs of column positions, ascending, and values, contiguous by rows. `sparse` are triples of the
+    positions of the columns of a sparse view, ascending, their CSR matrix, and which samples have the view.
     """
 
     n_samples: int

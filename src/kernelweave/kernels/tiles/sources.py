@@ -58,18 +58,10 @@ TILE_VALUES = 2**22  # kernel values that are in memory at once
 class Side:
     """The samples on one side of a kernel, in one place.
 
-    Attributes
-    ----------
-    features : object
-        What the source compares: an array of the place of shape (n, n_columns), ids, or whatever else it reads.
-    factor : array of shape (n,), float64
-        What rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view.
-    diagonal : ndarray of shape (n,)
-        The normalised k(x, x), a NumPy array.
-    means : array of shape (n,), float64, or None
-        The mean of k(x, x_i) over the training samples, where the kernel is centred.
-    cache : dict
-        What code that computes in one place derives of the features.
+    `features` are what the source compares: an array of shape (n, n_columns), ids, or whatever else it reads. `factor`
+    is what rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view. `diagonal` is
+    the normalised k(x, x), on the host, and `means` the mean of k(x, x_i) over the training samples, where the kernel
+    is centred. `cache` holds what code that computes in one place derives of the features.
     """
 
     features: Any
@@ -85,17 +77,10 @@ class Side:
 
 
 class Source(ABC):
-    """A base kernel between samples (rows) and others (columns).
+    """A base kernel between samples (rows) and others (columns), which are one `Side` where both are those of the fit.
 
-    Attributes
-    ----------
-    rows, columns : Side
-        The same object where both are the training samples.
-    place : Place
-    normalizer : Normalizer or None
-        Learned; None of a raw source.
-    everything : Side or None
-        All training samples, not normalised, which new samples need where the kernel is centred.
+    A raw source has no normalizer. `everything` is all training samples, not normalised, which new samples need where
+    the kernel is centred.
     """
 
     normalizer: Normalizer | None = None
@@ -221,24 +206,11 @@ ROWS = 2**18  # samples that are in a place in float64 at a time
 
 
 class PointSource(Source):
-    """A function of feature vectors, times a factor of each sample.
+    """A function of feature vectors (in units), times a factor of each sample.
 
-    torch prepares features where k(x, x) is constant, on the device that compares them; the host only hands the
-    columns over. Elsewhere NumPy does.
-
-    Parameters
-    ----------
-    function : PointFunction
-        In units.
-    rows, columns : Side
-        The same object where both are the training samples.
-    place : Place
-    kernel : Kernel, optional
-        Reads the features of new samples.
-    shift, unit : optional
-        What features are lowered and then multiplied by before they are compared.
-    limit : float
-        The size of features up to which float32 is enough, see `functions`.
+    Features are lowered by `shift` and then multiplied by `unit` before they are compared; float32 is enough for those
+    up to the size `limit`, see `functions`. torch prepares features where k(x, x) is constant, on the device that
+    compares them; the host only hands the columns over. Elsewhere NumPy does.
     """
 
     def __init__(

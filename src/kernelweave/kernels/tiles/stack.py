@@ -63,19 +63,10 @@ class TileStack:
     def images(
         self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
     ) -> Any:
-        """k_m between some rows and columns, times V[:, m], for each kernel.
+        """k_m between some rows and columns (None: all), times V[:, m], for each kernel, in float64.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int or None
-            Positions of samples; None means all.
-        V : array of the place, of shape (n_columns, n_kernels, n_outputs), float64
-        kernels : sequence of int, optional
-            The kernels that are computed; the images of the others are 0. All by default.
-
-        Returns
-        -------
-        array of the place, of shape (n_rows, n_kernels, n_outputs), float64
+        V is of shape (n_columns, n_kernels, n_outputs), the result of shape (n_rows, n_kernels, n_outputs), and 0 for
+        kernels that are not among `kernels`.
         """
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
@@ -218,19 +209,9 @@ def cross_values(
 ) -> np.ndarray:
     """sum_m weights[m] left_new[i, m] sum_j k_m(x_i, z_j) left_train[j, m] coef[j, r] for new samples x_i.
 
-    No matrix of new samples x support vectors is made.
-
-    Parameters
-    ----------
-    tiles : TileStack
-        Over the training samples z_j (support vectors).
-    views : Views
-        The new samples.
-    left_new, left_train : ndarray of shape (n_new, n_kernels) and (n_train, n_kernels)
-        What samples are multiplied by in each kernel: gates, or a factor of the sample. With one column, in all.
-    weights : ndarray of shape (n_kernels,)
-        Kernels of weight 0 are not computed, and their views are not read.
-    coef : ndarray of shape (n_train, n_outputs)
+    The tiles are over the training samples z_j (support vectors). `left_new` and `left_train`, with a column for each
+    kernel or one for all, are gates, or a factor of the sample. Kernels of weight 0 are not computed, and their views
+    are not read. No matrix of new samples x support vectors is made.
     """
     used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
     values = np.zeros((views.n_samples, coef.shape[1]))

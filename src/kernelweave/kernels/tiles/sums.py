@@ -45,18 +45,9 @@ class RowCache:
     """Rows of a symmetric matrix of n samples, as many as fit into the memory given.
 
     A row takes the place of the one that was used longest ago, so that what is kept depends on the calls alone.
-    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``.
+    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``. `position` is
+    the slot of the row of each sample, -1 where it is not kept.
 
-    Attributes
-    ----------
-    slots : ndarray of shape (n_rows, n_samples)
-    position : ndarray of shape (n_samples,)
-        The slot of the row of each sample; -1 where it is not kept.
-    hits, misses : int
-        How many rows were there when they were asked for, and how many were not.
-
-    Examples
-    --------
     >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> def fill(rows, slots, positions):
     ...     slots[positions] = K[rows]
@@ -218,15 +209,8 @@ class TiledMatrix(ABC):
 class TiledSum(TiledMatrix):
     """A weighted or gated sum of base kernels.
 
-    Parameters
-    ----------
-    tiles : TileStack
-    left : ndarray of shape (n_samples, n_kernels)
-        What samples are multiplied by in each kernel: gates, or a factor of the sample.
-    weights : ndarray of shape (n_kernels,), optional
-        1 by default.
-    keeps_images : bool
-        Whether images are kept for each kernel, so that they stay true under `with_weights`.
+    `left`, of shape (n_samples, n_kernels), is what samples are multiplied by in each kernel: gates, or a factor of the
+    sample. With `keeps_images`, images are kept for each kernel, so that they stay true under `with_weights`.
     """
 
     def __init__(
@@ -358,20 +342,9 @@ def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
 class TiledFunction(TiledMatrix):
     """A function of the values of base kernels.
 
-    Parameters
-    ----------
-    tiles : TileStack
-    combine : callable
-        ``combine(values, rows, columns)`` makes the values of K of those of the base kernels between these samples, one
-        array of the place after the other; the arrays are new and may be written to.
-    diagonal : ndarray of shape (n_samples,)
-        f at (k_1(x, x), ..., k_P(x, x)) of each sample.
-    kernels : sequence of int, optional
-        The kernels that `combine` is given; all by default.
-    factor : ndarray of shape (n_samples,), optional
-        l; 1 by default.
-    index : ndarray of int, optional
-        The samples among which K is, as positions in `tiles`; all by default.
+    ``combine(values, rows, columns)`` makes the values of K of those of `kernels` (None: all) between these samples,
+    one array of the place after the other; the arrays are new and may be written to. The diagonal is f(k_1(x, x), ...,
+    k_P(x, x)) of each sample, `factor` is l, and `index` says among which samples of `tiles` K is.
     """
 
     def __init__(
