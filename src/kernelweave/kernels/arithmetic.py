@@ -362,7 +362,6 @@ class Pairwise(_OfKernel):
         return views.objects(first, self.names_), views.objects(second, self.names_)
 
     def _object_names(self, views: Views) -> list[str] | None:
-        """The columns' names inside an object, or None where they have none."""
         first, second = self.columns_
         if len(first) != len(second):
             raise ValueError(
@@ -449,7 +448,6 @@ class KernelSheet(_OfKernel):
         label: str | None = None,
         y: Any = None,
     ) -> KernelSheet:
-        """Fit a copy of the kernel to X and compute its values, also between `others` and X."""
         views, others = as_views(X), as_views(others)
         fitted = clone(kernel).fit(views, sample_weight, label, y)
         places: dict[bytes, int] = {}

@@ -1,33 +1,17 @@
 """The protocol of kernels, and the base of kernels over one view.
 
-`Kernel` lists everything that models use of a kernel. X is an array, a data frame, a sparse matrix or `Views`:
-
-==========================================  ==================================================================
-member                                      what it is
-==========================================  ==================================================================
-``name``                                    what the kernel is called where the user gives it no name
-``fit(X, sample_weight, label, y)``         a fitted kernel, with the constants that training samples give
-``columns()``                               positions of the columns that are read
-``present(X)``                              which samples have the kernel's view
-``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
-``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles (`symmetric`)
-``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
-``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
-==========================================  ==================================================================
-
-A kernel declares what it can do (its capabilities) in class attributes, such as ``is_linear = True``, or in properties.
-Models read nothing else: no code depends on the class of a kernel.
+`Kernel` lists everything that models use of a kernel. X is an array, a data frame, a sparse matrix or `Views`. A kernel
+declares what it can do (its capabilities) in class attributes, such as ``is_linear = True``, or in properties. Models
+read nothing else: no code depends on the class of a kernel.
 
 ==========================  ==================================================================================
-capability                  what it promises
+capability                  what it allows
 ==========================  ==================================================================================
-``positive_semidefinite``   no Gram matrix has a negative eigenvalue; otherwise models check, see `Repair`
-``is_linear``               k(x, z) = <x, z>: points can be scaled and kernels added as one low-rank product
-``is_stationary``           k(x, z) depends on x - z only, so k(x, x) is the same for all x
-``is_differentiable``       `pullback` gives derivatives by features: projections and landmarks can be learned
-``has_width``               `learn` finds a width for any points
-``reads_ids``               samples are looked up by an id column
-``supervised``              `fit` reads y: values are those of other samples *and* other targets
+``positive_semidefinite``   no check of eigenvalues, see `Repair`
+``is_linear``               points can be scaled and kernels added as one low-rank product
+``is_stationary``           k(x, x) is the same for all x
+``is_differentiable``       projections and landmarks can be learned
+``supervised``              values are those of other samples *and* other targets
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
@@ -417,7 +401,6 @@ class ViewKernel(Kernel):
 
     @property
     def _described(self) -> str:
-        """What messages about the transformer call the kernel and its view."""
         return f"the kernel {self.label_!r} ({type(self).__name__}), view {self._view_label!r},"
 
     @property

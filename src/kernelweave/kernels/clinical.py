@@ -164,7 +164,6 @@ class Clinical(UnitDiagonal):
         return K
 
     def _in_range(self, A: np.ndarray) -> np.ndarray:
-        """Values of variables with a range as shares of it, from 0 to 1."""
         has_range = self.spread_ > 0
         shares = (A - np.where(has_range, self.low_, 0.0)) / np.where(has_range, self.spread_, 1.0)
         shares[:, has_range] = np.clip(shares[:, has_range], 0.0, 1.0)
@@ -249,7 +248,6 @@ def _column(views: Views, column: int) -> pd.Series:
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:
-    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers."""
     if nominal:
         return "nominal", None
     if order is not None:

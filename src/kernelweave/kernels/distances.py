@@ -691,7 +691,6 @@ class DistanceMatrix(Precomputed):
 
 
 def _as_metric(metric: Any, view: Any) -> Any:
-    """A metric's name or function as it is, a matrix as `DistanceMatrix`."""
     if isinstance(metric, str) and metric == "precomputed":
         raise ValueError('pass the matrix of distances itself as metric, not "precomputed"')
     if isinstance(metric, str | DistanceMatrix) or callable(metric):

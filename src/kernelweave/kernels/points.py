@@ -305,7 +305,6 @@ class ProjectedSum:
         self._curved = [m for m, kernel in enumerate(kernels) if not kernel.is_linear]
 
     def gram(self, out: np.ndarray | None = None, dtype: np.dtype | type = np.float64) -> np.ndarray:
-        """All of K, written to `out` where it is given."""
         if out is None:
             out = np.empty((len(self.gates), len(self.gates)), dtype)
         self._fill(out, slice(None))
@@ -374,12 +373,10 @@ class KernelSource(Source):
 
 
 def points_in_parts(kernels: Sequence[PointKernel], points: Sequence[Any], place: Place, dtype: np.dtype) -> TileStack:
-    """Kernels of points in parts, with the points of each kernel."""
     return TileStack([_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place)
 
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
-    """The kernel as a function of feature vectors; None where it is none, or the points are sparse."""
     function = None if sp.issparse(points) else declared(kernel.kernel, "point_function")
     return None if function is None else replace(function, gain=function.gain * kernel.gain)
 

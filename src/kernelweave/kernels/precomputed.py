@@ -104,8 +104,6 @@ TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to th
 
 
 class ShownBySize(np.ndarray):
-    """A matrix whose repr is its size."""
-
     def __repr__(self) -> str:
         return f"<{self.shape[0]} x {self.shape[1]} matrix>" if self.ndim == 2 else repr(np.asarray(self))
 
@@ -432,7 +430,6 @@ class Precomputed(ViewKernel):
         return np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
 
     def _column_labels(self) -> pd.Index:
-        """The labels of the columns that are kept, or the positions as text."""
         kept = self._kept_ids()
         return pd.Index(as_text(kept.tolist(), "ids"), dtype=object) if self.labels is None else self.labels[kept]
 
@@ -520,7 +517,6 @@ class Precomputed(ViewKernel):
         return values
 
     def _places(self, ids: np.ndarray) -> np.ndarray:
-        """The columns of K that stand for these ids."""
         if self.columns_kept is None:
             return ids
         unknown = ids[~np.isin(ids, self.columns_kept)]

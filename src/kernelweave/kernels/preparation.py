@@ -62,7 +62,6 @@ class Preparation:
         return views.prepared(self, compute)
 
     def feature_names(self, columns: np.ndarray) -> list[str]:
-        """What the features are called: by `get_feature_names_out`, else by the transformer's name and a number."""
         given = [str(column) for column in columns] if self.kind.names is None else self.kind.names
         for names in ([given], []):  # some take no names, some only their own
             try:
@@ -73,7 +72,6 @@ class Preparation:
         return [f"{prefix}{k}" for k in range(self.n_features)]
 
     def input(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-        """What the transformer gets, of the samples that have the view, and which those are."""
         table, present = self.kind.table(views, columns, label)
         if not present.all():
             table = table.loc[present] if isinstance(table, pd.DataFrame) else table[present]
@@ -191,14 +189,13 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _named(transformer: Any, who: str) -> str:
-    # A loaded model has operations in the place of transformers (`persistence.preparation`), which users never named.
+    # A loaded model has operations in the place of transformers (`saving.operations`), which users never named.
     name = "" if hasattr(transformer, "takes_documents") else f" {type(transformer).__name__}"
     return f"the transformer{name} of {who}"
 
 
 @contextmanager
 def _blamed_on_transformer(transformer: Any, who: str) -> Iterator[None]:
-    """Raise whatever goes wrong in a transformer as a `ValueError` that names it."""
     try:
         yield
     except MemoryError:
@@ -208,7 +205,6 @@ def _blamed_on_transformer(transformer: Any, who: str) -> Iterator[None]:
 
 
 def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
-    """What a fitted transformer returns, as a float64 array or CSR matrix, checked."""
     with _blamed_on_transformer(transformer, who):
         values = transformer.transform(table)
     if not sp.issparse(values):
@@ -350,7 +346,6 @@ def _within(name: str, view: Any) -> str:
 
 
 def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-    """Sparse columns as one CSR matrix, in which cells may be NaN, and which samples have them."""
     X = views.X
     if sp.issparse(X):
         return X[:, columns], np.ones(views.n_samples, dtype=bool)

@@ -107,7 +107,6 @@ def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
 
 
 def in_blas_threads(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`function` of every item, in order, by `in_threads`."""
     items = list(items)
     found: list[Any] = [None] * len(items)
 
@@ -135,7 +134,6 @@ class LazyStorageError(ValueError):
 
 
 def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, advice: str) -> LazyStorageError:
-    """The error of what needs so many whole Gram matrices; `advice` is what to use beside ``storage="dense"``."""
     count, needed = _matrices(n_matrices, n_samples, dtype)
     return LazyStorageError(
         f'{what} needs {count} ({needed:.2g} GiB), but with storage="lazy" kernels are kept in parts; '
@@ -144,7 +142,6 @@ def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: 
 
 
 def warn_if_too_large(n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, **advice: Any) -> None:
-    """Emit a `MemoryWarning` where Gram matrices exceed the free memory; parameters are those of `_need`."""
     free = available_memory()
     if free is not None and n_matrices * n_samples**2 * np.dtype(dtype).itemsize > free:
         warn(_need(n_matrices, n_samples, dtype, what, free, **advice), MemoryWarning)
@@ -205,7 +202,6 @@ def _matrices(n_matrices: int, n_samples: int, dtype: DTypeLike) -> tuple[str, f
 
 
 def available_memory() -> int | None:
-    """Free memory in bytes, or None where the system has no such figure."""
     known = [free for free in (_available_on_machine(), *_available_in_groups()) if free is not None]
     return min(known, default=None)
 

@@ -6,7 +6,7 @@ training samples by the same constants. Combiners reach kernels only through it.
 Products of features with a large mean drown the differences between samples. A linear kernel that is centred does not
 change where its features are shifted, so they are lowered by their mean before they are multiplied (`centre_of`). Of
 other functions of products a warning says where their features have too large a mean (`warn_of_large_means`), by the
-rule of `parts.precision` for double precision.
+rule of `tiles.functions` for double precision.
 """
 
 from __future__ import annotations

@@ -173,7 +173,6 @@ def weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def products(A: Any, B: Any) -> np.ndarray:
-    """<a, b> for all pairs of rows, as a dense array."""
     values = A @ B.T
     return values.toarray() if sp.issparse(values) else values
 

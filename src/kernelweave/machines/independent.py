@@ -156,7 +156,6 @@ def solve_part(
 
 
 def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """`function` of every item, in order, on `n_jobs` threads."""
     count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
     if count < 0:
         count = max(1, (cpu_count() or 1) + 1 + count)

@@ -65,8 +65,6 @@ def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndar
 
 
 class _ClassMachine(Machine):
-    """Machines of labels, most of them with a column of coefficients for each class."""
-
     decides_with = ("n_classes",)
 
     def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None):

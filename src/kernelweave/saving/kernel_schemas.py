@@ -318,7 +318,6 @@ SCHEMAS[kernels.Repair] = Schema(
 
 
 def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
-    """Whether X is sparse, or some of these columns are (None: any)."""
     if sp.issparse(X):
         return True
     places = X.sparse_positions()

@@ -17,8 +17,6 @@ record              combined kernel
 `OutputStates`      `OutputKernels`, with a record for each output
 the kernel itself   any other class, which `load(classes=...)` names
 ==================  =====================================================================
-
-Each declaration, with the functions before it, will stand beside its class as the class attribute `_saved`.
 """
 
 from __future__ import annotations
@@ -488,7 +486,6 @@ _EXPLICIT_RECORDS: dict[type, type] = {
 
 
 def record_of(kernel: Any) -> Any:
-    """The record of a combined kernel that was restricted to its support vectors."""
     cls: Any = (_RECORDS if kernel.of_samples else _EXPLICIT_RECORDS).get(type(kernel))
     if cls is None:
         return kernel

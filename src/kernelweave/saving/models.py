@@ -207,7 +207,6 @@ class _SupportColumns:
             self._ids[place] = np.union1d(self._ids[place], ids)
 
     def _place_of(self, kernel: Any) -> int:
-        """The place of the kernel's matrix among those that differ."""
         if id(kernel.K) not in self._place:
             equal = (place for place, other in enumerate(self._matrices) if kernel.equals(other))
             place = next(equal, len(self._matrices))

@@ -58,12 +58,10 @@ class Operation:
 
     @property
     def n_in(self) -> int:
-        """Number of columns of the table."""
         return self.width
 
     @property
     def n_out(self) -> int:
-        """Number of columns of the result."""
         return self.n_in
 
     def transform(self, X: Any) -> Any:
@@ -108,8 +106,6 @@ class Operation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeepOperation(Operation):
-    """The table as it is."""
-
     width: int
 
     _saved = Schema({"width": size("in")})
@@ -312,7 +308,6 @@ def _is_nan(marker: Any) -> bool:
 
 
 def _cells(values: np.ndarray, marker: Any) -> np.ndarray:
-    """Which cells hold the marker of missing ones."""
     if _is_nan(marker):
         return values != values
     if isinstance(marker, str) and values.dtype.kind != "O":
@@ -656,8 +651,6 @@ class ByColumnsOperation(Operation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedOperation(Operation):
-    """An operation that was fitted on columns with these names."""
-
     names: list[str]
     operation: Operation
 

@@ -2,8 +2,6 @@
 
 The model inside a `CohortModel` is of any kind that `recipes` makes; what it reads is a table, which the layout makes
 of X. Children of a node of a tree stand behind it, so that no forged tree has a way without an end.
-
-Each declaration, with the functions before it, will stand beside its class as the class attribute `_saved`.
 """
 
 from __future__ import annotations

@@ -207,7 +207,6 @@ def _former(cls: type, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
-    """The parameters of an estimator, kernel or the like that have a default."""
     if not issubclass(cls, BaseEstimator):
         return {}
     parameters = signature(cls).parameters.values()

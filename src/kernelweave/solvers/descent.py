@@ -265,7 +265,6 @@ class LineSearch:
         return new
 
     def retry(self) -> bool:
-        """Another step is different where there was a memory to forget."""
         return self.rule.forget()
 
     def _search(self, objective: Objective, point: Point, direction: np.ndarray, negligible: float) -> Point:
@@ -523,8 +522,6 @@ def _check(blocks: Blocks, size: int) -> None:
 
 
 class _Cycle:
-    """An iteration: each block takes one step."""
-
     def __init__(self, blocks: Blocks, precision: float, first_step: float):
         self.blocks, self.precision, self.first_step = blocks, precision, first_step
         self.rates: list[float | None] = [None] * len(blocks)  # of the last step of each block

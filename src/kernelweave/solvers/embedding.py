@@ -90,7 +90,6 @@ class GraphLaplacian:
 
     @classmethod
     def of_diagonal(cls, diagonal: np.ndarray) -> GraphLaplacian:
-        """The diagonal matrix of constraint (3)."""
         return cls(diagonal, None, np.zeros((len(diagonal), 0)), np.zeros(0))
 
     @property
@@ -279,7 +278,6 @@ def _cholesky(S: np.ndarray) -> np.ndarray:
 
 
 def _ratio(A: np.ndarray, S: np.ndarray, S_prime: np.ndarray) -> float:
-    """tr(A'SA) / tr(A'S'A)."""
     below = np.vdot(A, S_prime @ A)
     return np.vdot(A, S @ A) / below if below > 0 else np.inf
 

@@ -451,7 +451,6 @@ class Matrices(ExactStack):
     def gated_values(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray
     ) -> np.ndarray:
-        """The gated sum between some samples and others, times coefficients of the others that are not 0."""
         values = np.zeros((len(rows), coef.shape[1]))
         for m in range(self.n_kernels):
             if at is None:

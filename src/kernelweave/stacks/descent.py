@@ -243,7 +243,7 @@ def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, S
 class JointProblem:
     """What a joint descent minimises, and what follows it.
 
-    `primal` is the function of all parameters and its gradient, with `parts` and `join` (`engines.training.primal`),
+    `primal` is the function of all parameters and its gradient, with `parts` and `join` (`engines.primal`),
     and `diagonal` that of its Hessian, see `minimize_lbfgs`. It begins at the weight vectors and biases of `solution`.
     ``finish(family, theta, solution)`` gives the combined kernel at the end, and where its machine begins.
     """

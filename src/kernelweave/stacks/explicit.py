@@ -237,7 +237,6 @@ class Features(TrainingStack):
         return self._n_samples
 
     def over(self, engine: Engine) -> Features:
-        """The same features over blocks that were made of these."""
         return Features(self.reservoir, self.maps, engine, self.n_samples)
 
     def for_machine(self, machine: Machine, y: Any) -> Features:
@@ -245,7 +244,6 @@ class Features(TrainingStack):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the features of each kernel begin, and where the last ones end."""
         return np.cumsum([0, *(m.n_features for m in self.maps)])
 
     @property

@@ -139,7 +139,7 @@ class GateTotals:
         """Mean weight and gate of each kernel, and the share of samples for which it is open.
 
         The columns are ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
-        ``gate`` and ``share``, as `summary.summarize` gives them; `classes` are the labels, sorted.
+        ``gate`` and ``share``; `classes` are the labels, sorted.
         """
         parts = []
         labels = [] if classes is None else list(classes)
@@ -161,7 +161,6 @@ def in_every_place(function: Any) -> Any:
 
 
 def pieces(block: Any) -> Iterator[slice]:
-    """Samples of a block whose gates are in memory together."""
     return ranges(block.n_samples, TILE if isinstance(block, Block) else PIECE)
 
 

@@ -305,7 +305,6 @@ class KeptColumns:
 
 
 def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
-    """The table X with these columns only, at their old positions; a sparse X with the others empty."""
     columns = np.unique(columns).astype(int)
     if sp.issparse(X):
         return _kept_sparse(X, columns)

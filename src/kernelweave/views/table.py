@@ -551,7 +551,6 @@ class FetchedViews(Views):
         return self._over(KeptColumns(self.n_samples, self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
 
     def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
-        """The values of samples that lack them, each fetched once."""
         known = self._fetched.setdefault(columns.tobytes(), {})
         unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
         if len(unknown):

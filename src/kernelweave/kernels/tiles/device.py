@@ -3,7 +3,7 @@
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
 Kernel values live in registers only: a tile of products on the tensor cores (TF32), their exponentials, and the sums
-with V, in float32 within a tile and in float64 over tiles. Served are functions of feature vectors in float32
+with V, in float32 within a tile and in float64 over tiles. The programs compute functions of feature vectors in float32
 (`PointSource`); other sources, matrices and features in float64 are multiplied tile by tile (`Source.times`).
 
 Programs read feature vectors in units, rounded once to TF32, side by side. Units are such that exponents are powers
@@ -99,7 +99,6 @@ class Packed:
         return self.features.shape[2 if self.kind in PRODUCTS else 1]
 
     def own(self, g: int, n_features: int) -> Any:
-        """The features of one kernel without the columns that packing added, of shape (n, n_features)."""
         return self.features[g, :, :n_features] if self.kind in PRODUCTS else self.features[g, :n_features].T
 
 
@@ -137,7 +136,6 @@ def _write_norms(found: Any, values: Any, place: Place) -> None:
 
 
 def is_served(source: Source) -> bool:
-    """Whether a source is a function of feature vectors in float32 of a kind that the programs serve."""
     if not isinstance(source, PointSource) or source.function.kind not in SERVED:
         return False
     narrow = source.place.xp.float32
@@ -249,7 +247,6 @@ class DeviceImages:
     def _images(
         self, group: Group, kernels: list[int], rows: np.ndarray | None, columns: np.ndarray | None, V: Any
     ) -> Any:
-        """The images of some kernels of a group, of shape (n_kernels, n_outputs, n_rows)."""
         left, right = (None if index is None else self.place.positions(index) for index in (rows, columns))
         V = V.contiguous()
         everything = len(kernels) == len(group.kernels)

@@ -72,7 +72,6 @@ class Side:
 
     @classmethod
     def raw(cls, features: Any, diagonal: np.ndarray, present: np.ndarray, place: Place) -> Side:
-        """Samples before normalisation."""
         return cls(features, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
 
 
@@ -500,7 +499,6 @@ class NoSource(Source):
 
 
 def raw_source(kernel: Kernel, views: Views, place: Place, dtype: str) -> Source:
-    """The source of a fitted kernel over some samples, before repair and normalisation."""
     join = declared(kernel, "join_function")
     if join is not None:
         first, second = (raw_source(each, views, place, dtype) for each in (join.first, join.second))

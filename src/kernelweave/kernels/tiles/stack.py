@@ -96,7 +96,6 @@ class TileStack:
         return TileStack(chosen, self.place, cache_bytes=self.cache_bytes)
 
     def against(self, views: Views) -> TileStack:
-        """The same kernels between new samples (rows) and these (columns)."""
         new = [source.against(views) for source in self.sources]
         return TileStack(new, self.place, cache_bytes=self.cache_bytes)
 
@@ -146,7 +145,6 @@ def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
 
 
 def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
-    """Learn the constants of normalisation; those of "center" in one pass over all values."""
     place = raw.place
 
     def times(shares: np.ndarray) -> np.ndarray:  # 0 for absent samples

@@ -1,4 +1,4 @@
-"""Sums and other functions of kernels in tiles, on which machines are solved; see `solvers.qp.in_parts.KernelInParts`.
+"""Sums and other functions of kernels in tiles, on which machines are solved; see `solvers.in_parts.KernelInParts`.
 
     K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m]          `TiledSum`
     K[i, j] = l_i f(k_1(x_i, x_j), ..., k_P(x_i, x_j)) l_j     `TiledFunction`
