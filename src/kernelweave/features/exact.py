@@ -105,8 +105,6 @@ MOST_FEATURES = 10_000  # of what is wider than a dense view
 
 
 class ExactMap(DirectMap):
-    """The feature space of a kernel; parameters are those of `DirectMap`."""
-
     def expand(self, views: Views) -> np.ndarray:
         return _expansion(self.kernel, views)
 
@@ -169,7 +167,6 @@ def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
 
 
 def expanded_width(kernel: Kernel, name: str) -> int:
-    """Number of exact features of a fitted kernel; a `ValueError`, which calls it `name`, where it has none."""
     width = _width(kernel)
     if isinstance(width, Kernel):
         raise ValueError(

@@ -265,7 +265,6 @@ def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> n
 
 
 def _repair(landmarks: KernelStack, normalize: str | None) -> None:
-    """Repair a kernel as its landmarks need it, and learn their normalisation after that."""
     repair = landmarks.repairs[0]
     landmarks.normalizers = [Normalizer(normalize, repair.name)]
     landmarks.gram(0)

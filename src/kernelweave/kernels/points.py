@@ -99,10 +99,7 @@ class LandmarkKernel:
     def judged_by(
         self, criterion: Callable[[np.ndarray], tuple[float, np.ndarray]]
     ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """A criterion of the features as a function of the landmarks: from them to its value and gradient.
-
-        The criterion gives a value, and its derivative by kernel values times the features.
-        """
+        """A criterion of the features as a function of the landmarks, with its gradient."""
 
         def function(landmarks: np.ndarray) -> tuple[float, np.ndarray]:
             projection = self.project(landmarks)

@@ -67,10 +67,7 @@ def is_numbered(index: pd.Index) -> bool:
 
 
 def square_matrix(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, pd.Index | None]:
-    """The values of a square data frame, with columns in the order of the rows, and its labels.
-
-    Labels are None where pandas numbered both rows and columns.
-    """
+    """The values of a square data frame, columns in the order of the rows, and its labels if it has any."""
     dtype = np.float32 if (frame.dtypes == np.float32).all() else np.float64
     with blamed_on(what):
         values = frame.to_numpy(dtype=dtype, na_value=np.nan)
@@ -114,10 +111,7 @@ class FrameShownBySize(pd.DataFrame):
 
 
 def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry).
-
-    With the `labels` of rows and columns, messages name an entry that is wrong.
-    """
+    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
     ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
         raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")
@@ -189,7 +183,6 @@ def _own_diagonal(frame: pd.DataFrame, labels: pd.Index) -> np.ndarray:
 
 
 def _diagonal(diagonal: Any, labels: pd.Index | None, absent: np.ndarray, what: str) -> np.ndarray:
-    """The similarity of each new sample to itself, NaN where it is unknown."""
     n_new = len(absent)
     if diagonal is None:
         return np.full(n_new, np.nan)

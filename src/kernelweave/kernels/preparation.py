@@ -42,10 +42,7 @@ class Preparation:
     n_features: int
 
     def read(self, views: Views, columns: np.ndarray, who: str, label: str) -> tuple[Any, np.ndarray]:
-        """The features of all samples, zero for those that lack the view, and which samples have it.
-
-        Computed once for each `Views`. Messages call the kernel `who`, and its view `label`.
-        """
+        """The features of all samples (0 where the view is lacking) and which have it; computed once per `Views`."""
 
         def compute() -> tuple[Any, np.ndarray]:
             table, present = self.input(views, columns, label)
@@ -94,10 +91,9 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
-    """Fit a copy of a transformer to the samples that have a view.
+    """Fit a copy of a transformer to the samples that have a view, whose columns the selector `view` means.
 
-    `view` is the selector of the columns; messages call the kernel `who`, and the view `label`. The transformer's `fit`
-    gets y where it takes them, and weights where it takes them and samples differ in theirs.
+    Its `fit` gets y where it takes them, and weights where it takes them and samples differ in theirs.
     """
     _check_transformer(transformer, who)
     fitted = clone(transformer)
@@ -165,7 +161,6 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
 
 
 def _is_text_column(views: Views, columns: np.ndarray) -> bool:
-    """Whether a view is one column of text (and not of categories)."""
     if len(columns) != 1 or views.is_sparse(columns):
         return False
     X = views.X
@@ -287,10 +282,7 @@ class TableKind:
         return cls(is_frame, names, dtypes, texts if is_frame and any(texts) else None)
 
     def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-        """These columns as a table of this kind, and which samples have some value in them.
-
-        A missing cell is NaN, also among objects (and NaT among dates).
-        """
+        """These columns as such a table, with NaN (or NaT) for missing cells, and which samples have some value."""
         X = views.X
         if views.is_sparse(columns):
             values, present = _sparse(views, columns, label)

@@ -74,10 +74,7 @@ class Scratch:
 
 
 def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
-    """Call ``work(task, scratch)`` for each task below `n_tasks`; tasks must not depend on each other.
-
-    They are begun in order. After an error, or Ctrl-C, no other task is begun.
-    """
+    """Call ``work(task, scratch)`` for each task below `n_tasks`, in order; after an error no other task begins."""
     if n_tasks <= 1:
         for task in range(n_tasks):
             work(task, Scratch())
@@ -235,7 +232,7 @@ def _available_in_groups() -> Iterator[int]:
 
 
 def _left(root: Path, path: str, limit: str, usage: str, cache: str) -> Iterator[int]:
-    """Limit less usage of a group and of all that contain it; files that are only cached do not count as used."""
+    """What a group and all that contain it have left: the limit less the usage, without files that are only cached."""
     inside = Path(path.lstrip("/"))
     for group in (inside, *inside.parents):  # the last is the root, which may be the only one that a container can read
         try:

@@ -74,10 +74,7 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
 
 
 def default_kernels(views: Views) -> list[tuple[str, Kernel]]:
-    """One `Linear` kernel per view prefix, or one over all columns where there are none.
-
-    Columns without a prefix, beside others with one, together make the view ``rest``.
-    """
+    """One `Linear` kernel per view prefix (columns without one are the view ``rest``), or one over all columns."""
     groups = {} if views.names is None else prefixes(views.names)
     if set(groups) <= {""}:
         return named_kernels([Linear()])

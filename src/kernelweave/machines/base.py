@@ -617,7 +617,6 @@ class PlainMachine(Machine):
 
 
 def solution_of(result: Result, unit: float = 1.0) -> Solution:
-    """The solution of a machine from that of its dual, whose KKT violation is in these units."""
     return Solution(
         coef=result.solution if result.solution.ndim == 2 else result.solution[:, None],
         intercept=np.atleast_1d(result.multiplier),

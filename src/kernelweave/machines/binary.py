@@ -145,7 +145,6 @@ class PosteriorMachine(PlainMachine):
 
 
 def _hinge_problem(linear: np.ndarray, ends: np.ndarray) -> dict:
-    """The box QP whose coefficients lie between 0 and these ends."""
     return {
         "linear": linear,
         "lower": np.minimum(ends, 0.0),

@@ -131,7 +131,6 @@ class IndependentMachines(Machine):
         return DualTerms(found["linear"], found["lower"], found["upper"], found["quadratic"], tube)
 
     def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
-        """Column, samples and machine of each output that has samples."""
         return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
 
     def programs(self) -> list[DualProgram]:

@@ -270,7 +270,6 @@ class JointMachine(_ClassMachine):
         return np.where(self._own(), 0.0, self.margins() - lead)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
-        """Coefficients C of the alphas, which are 0 for the own class."""
         return np.where(self._own(), alpha.sum(axis=1, keepdims=True), -alpha)
 
     def programs(self) -> list[DualProgram]:

@@ -46,7 +46,6 @@ def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dic
 
 
 def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the document of an open file; a `ValueError` describes what is wrong with it."""
     size = os.fstat(file.fileno()).st_size
     try:
         archive = zipfile.ZipFile(file)

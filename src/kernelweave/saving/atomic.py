@@ -40,7 +40,7 @@ def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> N
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the system that name no file, such as a full disk, or our own temporary one, name `path`."""
+    """Make system errors name `path` that name no file (such as a full disk) or our own temporary file."""
     try:
         yield
     except OSError as error:
@@ -104,7 +104,6 @@ def _by_unnamed_file(path: Path, is_new: bool, mode: int, fill: Callable[[int], 
 
 
 def _by_named_file(path: Path, mode: int, fill: Callable[[int], None]) -> None:
-    """Write a file beside `path`, then rename it."""
     beside, descriptor = _open_named(path, mode)
     try:
         fill(descriptor)

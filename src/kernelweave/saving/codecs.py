@@ -327,7 +327,6 @@ class Decoder:
         self._depths: list[int] = []
 
     def model(self, rows: list[dict]) -> Any:
-        """The value of the last row, which is the model itself."""
         for row in rows:
             inner = [part["ref"] for part in _parts(row) if isinstance(part, dict) and "ref" in part]
             self.values.append(self._of_row(row))

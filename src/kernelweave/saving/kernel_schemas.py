@@ -134,7 +134,6 @@ SCHEMAS[KeptColumns] = Schema(
 
 
 def _points(value: Any, sizes: Sizes, path: str) -> None:
-    """What prepares the view of a kernel, and points among the features that it makes."""
     together(part("Preparation"), numbers("samples", "features"))(value, sizes, path)
     agree(sizes, "features", value[0].n_features, f"{path}[1]")
 

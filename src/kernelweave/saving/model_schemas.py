@@ -155,7 +155,6 @@ SCHEMAS[FeatureSource] = Schema(
 
 
 def _kernel_map_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """The kernel takes landmarks as they are."""
     check_sparse(value.kernel_, value.landmarks_.X, f"{path}.kernel_")
 
 
@@ -184,7 +183,6 @@ def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -
 
 
 def _projected_features_rule(value: ProjectedFeatures, sizes: Sizes, path: str) -> None:
-    """The features of the chosen kernels are as many as the inputs."""
     total = 0
     for m in value.chosen:
         if m >= sizes["kernels"]:
@@ -239,10 +237,7 @@ SCHEMAS[KernelFeatures] = Schema(
 
 
 class Record:
-    """Plain data under the names of the file.
-
-    A subclass names the attributes of the combined kernel that it takes.
-    """
+    """Plain data under the names of the file; a subclass names the attributes of the combined kernel that it takes."""
 
     _taken: tuple[str, ...]
 
@@ -494,7 +489,6 @@ def record_of(kernel: Any) -> Any:
 
 
 def kernel_of(combiner: Combiner, record: Any, theta: np.ndarray) -> CombinedKernel:
-    """The combined kernel of a fitted combiner, from its record and parameters."""
     if isinstance(record, CombinedKernel):
         return record
     return _of_stack(combiner, record, theta) if isinstance(record, KernelStack) else record._restored(combiner, theta)
@@ -618,7 +612,6 @@ def _combined_rule(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _coefficients_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A model has coefficients of support vectors, or of the features of each of its kernels."""
     fields = vars(value)
     state = fields["_state"]
     first = state.states[0] if isinstance(state, OutputStates) and state.states else state

@@ -265,7 +265,6 @@ class _Preparations:
         return changes
 
     def _approximation(self, given: Any, where: str) -> Any:
-        """The parameter `approximation` with descriptions of the transformers in it."""
         if isinstance(given, Mapping):
             return {name: self._approximation(each, f"{where}[{name!r}]") for name, each in given.items()}
         is_plain = given is None or isinstance(given, str | Approximation)

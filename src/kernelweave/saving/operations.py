@@ -448,7 +448,6 @@ class _Encoding(Operation):
 
 
 def _columns_of(X: Any) -> list[np.ndarray]:
-    """The columns of a table, each with the type that it has there."""
     if hasattr(X, "iloc"):
         columns = [X.iloc[:, place] for place in range(X.shape[1])]
         return [check_array(column, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan") for column in columns]

@@ -122,7 +122,6 @@ def _write_npy(
 
 
 def _npy_type(values: np.ndarray, model: Any) -> np.dtype:
-    """The type of all results; text has the length of the longest class."""
     if values.dtype != object:
         return values.dtype
     labels = [*getattr(model, "classes_", ()), *getattr(model, "kernel_names_", ())]

@@ -188,7 +188,6 @@ def needed_classes(names: Any, given: dict[str, type]) -> dict[str, type]:
 
 
 def _first_machine(fields: Mapping[str, Any]) -> str:
-    """What `machine_` of an exact model is, from its parameters."""
     machine = fields.get("machine", "auto")
     if not isinstance(machine, str):
         return type(machine).__name__
@@ -196,10 +195,7 @@ def _first_machine(fields: Mapping[str, Any]) -> str:
 
 
 def _former(cls: type, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes of fitted models that came after the first files, with the values that all models had then.
-
-    They are saved only where they have another value.
-    """
+    """Attributes of fitted models that are saved only where they differ from what all models of the first files had."""
     if not issubclass(cls, KernelMachineEstimator):
         return {}
     return {"storage_": "dense", "machine_": _first_machine(fields)}

@@ -375,7 +375,6 @@ _OUTPUTS = ("default", "pandas", "polars")
 
 @cache
 def transformer_named(name: str) -> type:
-    """A class of `TRANSFORMERS`, imported where it is not yet."""
     return getattr(import_module(TRANSFORMERS[name][0]), name)
 
 
@@ -420,7 +419,6 @@ def described(transformer: Any, where: str, known: dict[int, Description]) -> De
 
 
 def _held(value: Any, parameter: str, owner: Any, where: str, known: dict[int, Description]) -> Any:
-    """A value of a parameter, with descriptions in the place of transformers and selectors."""
     if _is_a(value, "make_column_selector"):
         return described(value, where, known)
     if parameter == "steps":

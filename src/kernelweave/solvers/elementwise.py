@@ -95,10 +95,7 @@ def gaussian(
 def gaussian_pullback(
     matrices: np.ndarray, weights: np.ndarray, diagonals: np.ndarray, rows: np.ndarray, coef: np.ndarray
 ) -> np.ndarray:
-    """The contraction -1/2 sum_ij G_ij dK_ij / deta_m of `gaussian`'s derivative, of shape (n_kernels,).
-
-    Parameters are those of `gaussian` and `polynomial_pullback`.
-    """
+    """The contraction -1/2 sum_ij G_ij dK_ij / deta_m of `gaussian`'s derivative; see `polynomial_pullback`."""
     K = np.zeros((len(rows), len(rows)))
     _sums(matrices, np.flatnonzero(weights), 2.0 * weights, rows, K)
     _subtract_shifts(diagonals[rows] @ weights, K)

@@ -260,7 +260,6 @@ def signed(A: np.ndarray) -> np.ndarray:
 def _scatters(
     K: np.ndarray, numerator: GraphLaplacian, denominator: GraphLaplacian, ridge: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """S = K L K + ridge I and S' = K L' K."""
     product = denominator.dot(K)
     if not mean_spread(K, denominator, product):
         raise ValueError(_NOTHING_APART)
@@ -345,7 +344,6 @@ def _generalized(factor: np.ndarray, S_prime: np.ndarray, count: int, rng: np.ra
 
 
 def _is_large(n_samples: int, count: int) -> bool:
-    """Whether Lanczos' method is worth trying."""
     return n_samples > _DENSE_SAMPLES and count <= _DENSE_SHARE * n_samples
 
 

@@ -92,7 +92,6 @@ smaller = _selecting("<")
 
 @compiled(inner=True)
 def bits(value):
-    """Bit pattern of a double."""
     return np.float64(value).view(np.int64)
 
 
@@ -468,7 +467,6 @@ def factorise(A, i):
 
 @compiled(inner=True, error_model="numpy")
 def substitute(factor, x, n):
-    """Solve L L' x = x in place."""
     for i in range(n):
         x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
     for i in range(n - 1, -1, -1):

@@ -302,7 +302,6 @@ class _Problem:
         return c if value <= self.primal(zeros, zeros, *self.balance(zeros, 0.0)) else zeros
 
     def primal(self, c: np.ndarray, image: np.ndarray, b: float, response: np.ndarray) -> float:
-        """P(c, b), given the responses there."""
         worth = self._worth(response, self.linear - image - b)
         return 0.5 * float(c @ image) + float(worth.sum()) + b * self.total
 

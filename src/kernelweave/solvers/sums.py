@@ -294,7 +294,6 @@ class Images:
         return self.values @ self.coef
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The values at entries that are not zero, of shape (P, n)."""
         n = max(self.rows.max(initial=0), rows.max(initial=0)) + 1
         return self.values[:, np.searchsorted(self.columns * n + self.rows, columns * n + rows)]
 

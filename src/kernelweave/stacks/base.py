@@ -440,7 +440,6 @@ def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) 
 
 
 def check_every_view(owner: str, names: list[str], present: np.ndarray, views: Any) -> None:
-    """Raise an error that names the first sample without a row in some kernel; the owner needs every view."""
     incomplete = ~present.all(axis=1)
     if incomplete.any():
         m = np.flatnonzero(~present[incomplete][0])[0]

@@ -267,7 +267,6 @@ class ExactStack(KernelStack, TrainingStack):
         return HeldOut(risk / len(chosen), self._correlation(machine, chosen, values), converged)
 
     def _correlation(self, machine: Machine, chosen: np.ndarray, values: list[np.ndarray]) -> float:
-        """Pearson's correlation of predictions and targets, averaged over targets; NaN where targets are no numbers."""
         if machine.strata is not None or self.targets is None:
             return float("nan")
         true = self.targets.reshape(self.n_samples, -1)[chosen]
@@ -362,7 +361,6 @@ class Points:
     made: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def sum_of(self, gates: np.ndarray) -> ProjectedSum:
-        """The gated sum of the kernels; the last one is kept."""
         known = self.made.get("sum")
         if known is None or known[0] is not gates:
             known = self.made["sum"] = gates, ProjectedSum(self.kernels, self.points, gates)
@@ -481,7 +479,6 @@ class Matrices(ExactStack):
     def read(
         self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """One matrix after the other, or all of them for `pairs`."""
         n_kernels = self.n_kernels
         matrices = self.matrices() if pairs else None
         found, squares = np.empty(columns.shape), np.zeros(n_kernels)
@@ -561,7 +558,6 @@ def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:
 
 
 def _times(K: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """K times a few columns in double precision, without a copy of K."""
     if K.dtype == np.float64:
         return K @ columns
     n_rows = max(1, _BLOCK_VALUES // len(K))

@@ -36,11 +36,7 @@ OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
 
 @dataclass(frozen=True)
 class Loop:
-    """How a descent runs.
-
-    `begin` is when the fit began, for the seconds of the first row of the history; `report` is called after each
-    iteration.
-    """
+    """How a descent runs; its history counts seconds from `begin`, and `report` is called after each iteration."""
 
     optimizer: str
     max_iter: int
@@ -188,7 +184,6 @@ class NestedDescent(DescentRun):
         return self.evaluate(start.theta)[0]
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Any]:
-        """J + penalty, its gradient and the machine's solution."""
         value, gradient = self.family.penalty(theta)
         kernel = self.family.at(theta)
         max_steps = self.loop.control.max_steps
@@ -337,7 +332,6 @@ class JointDescent(DescentRun):
 
 
 def learned(weights: np.ndarray, intercept: np.ndarray) -> Solution:
-    """Weight vectors and biases, for a machine to begin at."""
     return Solution(weights, intercept, 0.0, np.inf, np.inf, 0, False)
 
 

@@ -270,7 +270,6 @@ class Features(TrainingStack):
         return eta if found.some else np.ones(len(eta))
 
     def unscaled(self) -> np.ndarray:
-        """Zeros: all factors are 1 then."""
         return np.zeros(self.n_kernels)
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: Any = None) -> ExplicitKernel:
@@ -420,7 +419,7 @@ class Features(TrainingStack):
     # Held-out samples, outputs
 
     def folds(self, cv: Any, machine: Machine, rng: np.random.RandomState, owner: str) -> Folds:
-        """A number of them, drawn without regard to classes."""
+        """A number of folds, drawn without regard to classes."""
         if not is_count(cv) or cv < 2:
             raise ValueError(
                 f"cv of {owner} must be a number of folds, at least 2, with an approximation: splitters divide lists "
@@ -526,7 +525,7 @@ class Features(TrainingStack):
 
 
 class NoFeatures(FeatureMap):
-    """In the place of the features of a kernel that prediction does not evaluate: all are 0."""
+    """The features of a kernel that prediction does not evaluate: all are 0."""
 
     def __init__(self, n_features: int):
         self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
@@ -628,7 +627,6 @@ def _two_sided(maker: Any, labels: np.ndarray, n_outputs: int) -> Machine:
 
 
 def _margins(block: Block, n_outputs: int, maker: Any) -> Block:
-    """The same samples with the losses of two-class problems."""
     return dataclasses.replace(block, losses=cast(DualTerms, _two_sided(maker, np.asarray(block.y), n_outputs).terms))
 
 

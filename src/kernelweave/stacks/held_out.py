@@ -71,10 +71,7 @@ class LossSums:
         return int(np.argmax(difference <= error * (1.0 + 1e-6) + TIE)), risk, difference, error
 
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean losses, and how exactly each pair of them differs: (n_solutions,), (n_solutions, n_solutions).
-
-        The second is the standard error of the difference of two solutions over the same samples.
-        """
+        """Weighted mean losses, and the standard error of the difference of each pair of solutions."""
         risk = self.weighted / self.weight
         difference = risk[:, None] - risk
         # sum_i share_i^2 (l_ik - l_ij - d_kj)^2, expanded
@@ -307,7 +304,6 @@ class Judge:
 
 
 def sums_of(losses: np.ndarray, weight: np.ndarray) -> LossSums:
-    """The sums of losses and of their squares that the mean and its error are made of."""
     square = weight**2
     return LossSums(
         float(len(losses)),
@@ -388,7 +384,7 @@ def one_kernel_by_folds(block: Block, m: int, folds: Folds) -> Block:
 def held_out_scores(
     block: Block, folds: Folds, has_classes: bool, weights: np.ndarray, intercept: np.ndarray
 ) -> Scores:
-    """Every sample that has the view, by the machine that was not trained with it."""
+    """Scores of every sample that has the view, by the machine that was not trained with it."""
     fold, k = folds.of(block), folds.count
     there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, 0]
     values = np.empty((block.n_samples, weights.shape[1]))

@@ -154,7 +154,7 @@ class TileSums(ExactSums):
         return TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
-        """Images of the sums before are of no use then."""
+        """Take another scaling; images of earlier sums are no longer right then."""
         if not np.array_equal(scaling, self._latest.left[:, 0]):
             self._latest = self._start(scaling)
 

@@ -139,7 +139,6 @@ def _lacking(
     there: np.ndarray,
     unknown: Sequence[str],
 ) -> str:
-    """The message for views of which X has some columns only."""
     parts = []
     for view in wrong[:_SHOWN]:
         own = is_used & (views == view)
@@ -158,7 +157,6 @@ def _lacking(
 
 
 def _alike(name: str, others: Sequence[str]) -> list[str]:
-    """The one of some names that is spelled like this one, if any."""
     others = others[:_COMPARED]
     plain = [_letters(other) for other in others]
     close = get_close_matches(_letters(name), plain, n=1, cutoff=0.8)

@@ -256,7 +256,6 @@ def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
 
 
 def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes, at least two, and the position of each label among them."""
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise one_class_error(estimator, classes)
@@ -296,10 +295,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
-    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
-
-    Series and data frames are returned as they are: their names are the classes.
-    """
+    """Probabilities by sample, or one error; series and data frames stay, because their names are the classes."""
     posterior = as_pandas(posterior, "posterior")
     check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)

@@ -260,7 +260,7 @@ class Offers(Constraint):
 
 
 class Either(Constraint):
-    """What one or the other constraint accepts; the first that does converts."""
+    """Accepts what one of two constraints accepts; the first that accepts a value converts it."""
 
     def __init__(self, first: Constraint, second: Constraint):
         self.first, self.second = first, second

@@ -90,7 +90,6 @@ def declared(cls: type) -> Schema:
 
 @cache
 def schema_of(cls: type) -> Schema:
-    """The schemas of a class and its base classes as one."""
     found = Schema()
     for base in reversed(cls.__mro__):
         found = found | declared(base)
@@ -332,8 +331,6 @@ def _check_entries(entries: Iterable[Any], kind: Kind, own: tuple[str, ...], siz
 
 
 def together(*kinds: Kind) -> Kind:
-    """A tuple with an entry of each kind."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if type(value) is not tuple or len(value) != len(kinds):
             refuse(path, f"is no tuple of {len(kinds)}")
@@ -368,8 +365,6 @@ def labels(length: str) -> Kind:
 
 
 def sparse(rows: str, columns: str) -> Kind:
-    """A CSR matrix of finite numbers."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if not sp.issparse(value) or not _is_plain(value.dtype, "fiub"):
             refuse(path, f"is a {type(value).__name__} where a sparse matrix of numbers is expected")
@@ -436,10 +431,7 @@ def transformer(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_inside(owner: Any, schema: Schema, path: str) -> None:
-    """Check the objects that an object of a user's class holds, in lists too, except those that were never fitted.
-
-    Their sizes need only agree among themselves.
-    """
+    """Check the fitted objects that an object of a user's class holds; sizes need only agree among themselves."""
     passed = {*schema.attributes, *_parameters(type(owner))}
     pending = [(value, f"{path}.{name}") for name, value in vars(owner).items() if name not in passed]
     while pending:

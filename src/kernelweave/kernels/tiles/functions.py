@@ -72,11 +72,7 @@ UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": 
 
 @dataclass(frozen=True)
 class PointFunction:
-    """A kernel as a function of feature vectors; see the table of the module.
-
-    `scale` is the width of the exponential kinds, `degree` and `coef0` are of the polynomial, and `gain` is a constant
-    factor of all.
-    """
+    """A kernel as a function of feature vectors, times the constant `gain`; see the table of the module."""
 
     kind: str
     scale: float = 1.0
@@ -195,7 +191,6 @@ def fill(function: PointFunction, A: np.ndarray, B: np.ndarray, buffer: np.ndarr
 
 
 def host_values(function: PointFunction, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """k(a, b) of all pairs of rows of two NumPy arrays of the same type, in threads."""
     left = row_form(function, A)
     right = column_tiles(function, left if A is B else row_form(function, B), WIDTH)
     found = np.empty((len(A), len(B)), dtype=A.dtype)
@@ -238,7 +233,7 @@ def limit_of(function: PointFunction, features: np.ndarray) -> float:
 
 
 def size_of(function: PointFunction, features: np.ndarray) -> float:
-    """What rounding of features is multiplied by in the kernel values; see the table of the module."""
+    """The size of features that decides whether float32 is enough for them; see the table of the module."""
     if not features.size:
         return 0.0
     with np.errstate(over="ignore"):

@@ -90,7 +90,6 @@ class Source(ABC):
 
     @property
     def on_host(self) -> bool:
-        """Whether values are computed on the host, whatever the place."""
         return self.place.is_host
 
     @property
@@ -186,7 +185,6 @@ class Source(ABC):
         return self.compared(features, raw, there if present is None else there & present)
 
     def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
-        """`against` of what was read of new samples."""
         other, means = copy(self), None
         if self.normalizer is None:
             factor, diagonal = np.where(present, 1.0, 0.0), raw
@@ -517,7 +515,7 @@ _VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "
 
 
 def declared(kernel: Any, name: str) -> Any:
-    """What a kernel declares by a method, or None: also where a subclass changed the values, but not the method."""
+    """What a kernel's method declares; None where a subclass has changed the values but not the method."""
     classes = type(kernel).__mro__
     owner = next(place for place, each in enumerate(classes) if name in vars(each))
     changed = any(method in vars(each) for each in classes[:owner] for method in _VALUES)

@@ -67,7 +67,7 @@ class RowCache:
         self.lock = Lock()
 
     def serves(self, n_rows: int, n_columns: int) -> bool:
-        """Whether a product of so many rows at so many columns is taken of whole rows that are kept."""
+        """Whether a product of so many rows at so many columns is computed from whole rows that are kept."""
         return n_rows <= len(self.slots) and n_columns >= SHARE * len(self.position)
 
     def keep(self, rows: np.ndarray) -> None:
@@ -128,7 +128,7 @@ class Image:
 
 
 class TiledMatrix(ABC):
-    """A function K of the base kernels, with images K c, which share its token, and the rows that it keeps."""
+    """A function K of the base kernels, which keeps rows of K and gives images K c (see `Image`)."""
 
     def __init__(self, tiles: TileStack):
         self.tiles, self.place = tiles, tiles.place
@@ -160,10 +160,7 @@ class TiledMatrix(ABC):
         """The type of rows, and what makes the function that fills them; None where keeping none is better."""
 
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K between some samples and others times coefficients, computed afresh.
-
-        Coefficients, and what is returned, are vectors, or have a column for each output.
-        """
+        """K between some samples and others times coefficients (a vector or a matrix), computed afresh."""
         found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
         return found[:, 0] if coef.ndim == 1 else found
 

@@ -112,7 +112,6 @@ class Bundle:
 
     @property
     def size(self) -> float:
-        """What gaps are relative to."""
         return max(abs(self.upper), self.best.least)
 
     @property
