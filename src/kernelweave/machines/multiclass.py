@@ -87,10 +87,20 @@ class _ClassMachine(Machine):
 
 
 class MulticlassMachine(_ClassMachine, IndependentMachines):
-    """Independent binary machines on one Gram matrix, for classes 0 .. n_classes - 1.
+    """Independent binary machines on one Gram matrix.
 
-    `bound` is the largest alpha of a sample (C times its weight) in every machine that it takes part in;
-    ``binary.for_targets(signs, bound)`` makes these. The result does not depend on `n_jobs`, threads as in joblib.
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n_samples,)
+        Classes 0 .. n_classes - 1.
+    bound : float or ndarray of shape (n_samples,)
+        Largest alpha of each sample (C times its weight), in every binary machine it takes part in.
+    n_classes : int, optional
+        Number of classes; ``max(labels) + 1`` by default.
+    n_jobs : int, optional
+        Threads, as in joblib: None is 1, -1 is all cores. The result does not depend on it.
+    binary : BinaryLoss, optional
+        What makes the binary machines, by ``binary.for_targets(signs, bound)``; `BinaryMachine` by default.
     """
 
     def __init__(
