@@ -562,6 +562,7 @@ class PlainMachine(Machine):
 
     @cached_property
     def terms(self) -> DualTerms:
+        """What the dual has besides the kernel, in columns."""
         found = self.problem()
         found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
         return DualTerms(**found)

@@ -184,7 +184,7 @@ def _series_of(parts: list) -> pd.Series:
 
 
 def _check_column(values: Any, index: Any) -> None:
-    """A single number would be repeated for every entry of the index, of which there may be any number."""
+    """Refuse a single number, which pandas would repeat for every entry of an index of any length."""
     if type(values) is not np.ndarray or not isinstance(index, pd.Index) or values.shape != (len(index),):
         raise ValueError("it holds a pandas column that is no array with one value for each entry of its index")
 

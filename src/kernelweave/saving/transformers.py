@@ -69,8 +69,6 @@ def refuse_transformer(where: str, what: str) -> NoReturn:
 def as_operation(transformer: Any, where: str, width: int) -> Operation:
     """The operation that does what a fitted transformer does.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> from kernelweave.saving.transformers import as_operation

@@ -662,8 +662,6 @@ def solve_in_working_set(
 
     Parameters are those of `solve_box_qp`, and so is the rule ``gap <= gap_tol * max(1, |objective|)``.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> class Dense:
     ...     def __init__(self, K):

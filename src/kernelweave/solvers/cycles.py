@@ -253,7 +253,6 @@ def take_steps(
     K, alpha, slope, bound, starts, tol, max_steps,  # see solve_cycles
     up, down, diagonal, flat, edge, samples, rises, walk, before, place, trail, classes,
 ):  # fmt: skip
-    """`solve_cycles` with its arrays made."""
     for a in range(edge.shape[0]):
         refresh_edges(slope, up, down, starts, edge, a)
     steps = 0

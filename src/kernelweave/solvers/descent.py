@@ -218,7 +218,6 @@ def descend(
     max_iterations: int,
     callback: Callback | None,
 ) -> Descent:
-    """Iterate from a position in the domain until an iteration's relative progress is below `tol`."""
     point = objective(start)
     if not np.isfinite(point.value):
         raise ValueError("the function to minimise is not finite at the start")

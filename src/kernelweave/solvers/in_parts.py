@@ -264,7 +264,7 @@ class _Solve:
         return self._drift() > self._allowed(slopes)
 
     def _near(self, slopes: Slopes, target: float) -> bool:
-        """Whether a certificate is due: the samples that are not at rest have what is wanted of all."""
+        """Whether a certificate is due: whether the samples that are not at rest meet what is wanted of all."""
         if self.tol < np.inf:
             self._show(slopes.violation, target)
             return slopes.violation <= target

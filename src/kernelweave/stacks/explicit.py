@@ -283,7 +283,7 @@ class Features(TrainingStack):
         """Coefficients are those of features."""
 
     def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
-        """At least 1 for machines with targets."""
+        """The size of the objective, at least 1 for machines with targets."""
         return size_of(objective, machine.total)
 
     # Gates

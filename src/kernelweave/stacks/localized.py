@@ -92,7 +92,7 @@ class CodesOnDemand:
 
 @dataclass(frozen=True)
 class Coding:
-    """What gives a block its codes; small, and sent to wherever blocks are."""
+    """What computes the codes of a block; small, so that it can be sent to where the blocks are."""
 
     inputs: Any
     gate: Any
@@ -232,7 +232,7 @@ FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent
 
 
 class Term(ABC):
-    """Features of one kernel's points; small, and sent to wherever blocks are."""
+    """Features of one kernel's points; small, so that it can be sent to where the blocks are."""
 
     @property
     @abstractmethod
@@ -243,7 +243,7 @@ class Term(ABC):
         return self
 
     def settled(self) -> Term:
-        """The same without what only other projections need."""
+        """The same without what is only needed at other projections."""
         return self
 
     def whitening(self, W: np.ndarray) -> np.ndarray | None:
@@ -406,7 +406,7 @@ class ProjectedMap(FeatureMap):
 
 @dataclass(frozen=True)
 class Model:
-    """Gates, projections and features without parameters; small, and sent to wherever blocks are."""
+    """Gates, projections and features without parameters; small, so that it can be sent to where the blocks are."""
 
     gate: Any
     layout: Any
@@ -499,7 +499,7 @@ class ProjectedPrimal(Vectors):
 
 @dataclass(frozen=True)
 class ViewFeatureBlocks:
-    """What gives a block the features that are projected, and codes; small, and sent to wherever blocks are."""
+    """What gives a block codes and the features that are projected; small, so that it can be sent to the blocks."""
 
     maps: list[Any]
     kernels: list[ViewKernel]
@@ -529,7 +529,6 @@ class ProjectedBlocks:
 
 
 def _replaced(block: Block, widths: list[int], parts: Iterable[np.ndarray], gate: Any, inputs: Any) -> Block:
-    """A block with other features, kernel by kernel, and with codes."""
     offsets = np.cumsum([0, *widths])
     matrix = np.empty((block.n_samples, offsets[-1]), dtype=getattr(block.features, "dtype", np.float64))
     for span, part in zip(spans_of(offsets), parts, strict=True):
@@ -563,7 +562,7 @@ def _term(stack: Features, features: Any, m: int, W: np.ndarray, rng: np.random.
 
 
 def _landmarks(stack: Features, m: int, rng: np.random.RandomState) -> Views:
-    """Those of a kernel's features; of exact ones, which have none, as many samples as there are features."""
+    """Landmarks of a kernel's features; for exact ones, which have none, as many samples as there are features."""
     found, reservoir = stack.maps[m], stack.reservoir
     if found.landmarks is not None:
         return found.landmarks.support

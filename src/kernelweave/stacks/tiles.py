@@ -142,8 +142,6 @@ class Tiles(ExactStack):
 
 
 class TileSums(ExactSums):
-    """Sums in tiles, whose images are kept for each kernel."""
-
     def __init__(self, stack: Tiles, scaling: np.ndarray):
         self.n_kernels, self.n_samples = stack.n_kernels, stack.n_samples
         self._tiles = stack.in_parts()
@@ -163,7 +161,7 @@ class TileSums(ExactSums):
         return self._latest
 
     def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Images:
-        """What the solutions carry; computed where one carries none."""
+        """The images that the solutions carry, computed where one carries none."""
         coef = self._coef(outputs)
         columns, rows = np.nonzero(coef.T)
         values = [np.empty((0, self.n_kernels))]

@@ -112,7 +112,7 @@ def refuse(path: str, what: str) -> None:
 
 
 def expect(expected: int, length: int, path: str, what: str = "") -> None:
-    """Compare a length with the one that is expected, and say of what it is the number."""
+    """Refuse a length that is not the expected one; the message says what it is the number of."""
     if length != expected:
         named = f" ({what.replace('_', ' ')})" if what else ""
         refuse(path, f"has the length {length} where {expected}{named} is expected")
@@ -134,8 +134,6 @@ def check_whole(
     They are compared as Python's integers, and with each other: a sum or a difference in the array's own type wraps, so
     that a position far outside seems to be inside.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.validation.schemas import check_whole
     >>> check_whole(np.array([3, 2**31 - 1], dtype=np.int32), "rows", below=4, of="samples")

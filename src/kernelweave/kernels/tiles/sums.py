@@ -120,7 +120,7 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 class Image:
     """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
 
-    A kernel must share `of` for the image to be its own.
+    It belongs to the kernels whose token is `of`.
     """
 
     values: Any
