@@ -170,7 +170,7 @@ class Clinical(UnitDiagonal):
         return np.asfortranarray(shares)
 
     def _numbers(self, v: int, entries: np.ndarray) -> np.ndarray:
-        """The entries of a variable that are there as numbers: values, positions of levels, or codes of categories."""
+        """These entries of a variable as numbers: values, positions of levels, or codes of categories."""
         if not self.is_nominal_[v] and self.levels_[v] is None:
             return _measurements(entries, self._name(v))
         with blamed_on(self._name(v)):

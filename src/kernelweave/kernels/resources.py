@@ -216,7 +216,7 @@ def _available_on_machine() -> int | None:
 
 
 def _available_in_groups() -> Iterator[int]:
-    """What each control group that this process is in has left; none where there are no limits."""
+    """How much memory is left in each control group of this process that has a limit."""
     try:
         lines = (_PROCESSES / "self" / "cgroup").read_text().splitlines()
     except OSError:

@@ -116,7 +116,7 @@ class IndependentMachines(Machine):
 
     @cached_property
     def terms(self) -> DualTerms | None:
-        """Those of the single machines as columns; 0 for samples that do not take part."""
+        """The terms of the single machines as columns, 0 for samples that do not take part."""
         used = self._used_outputs()
         parts = [(k, rows, machine.terms) for k, rows, machine in used]
         smooth = all(machine.is_smooth for _, _, machine in used)

@@ -124,7 +124,7 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> dict
 
 
 def _checked_entries(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The entries by name, where they are those of a saved model and claim no more bytes than the file has."""
+    """The entries by name, which must be those of a saved model and claim no more bytes than the file has."""
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if DOCUMENT not in names:

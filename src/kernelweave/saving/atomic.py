@@ -68,7 +68,7 @@ def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def _replaceable(path: Path) -> os.stat_result | None:
-    """What is known of the file to replace, None where there is none."""
+    """The status of the file to replace, None where there is none."""
     try:
         old = path.stat()
     except FileNotFoundError:

@@ -383,7 +383,7 @@ def _is_known(cls: type) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """What two values share if they are saved as one value: the object or, for an array, its memory."""
+    """The same for values that are saved as one: the object, or an array's memory (its content if read-only)."""
     if type(value) is not np.ndarray or value.dtype.kind == "O" or value.size == 0:
         return id(value)
     about = value.shape, value.dtype.str, value.flags.writeable

@@ -242,7 +242,7 @@ SCHEMAS[kernels.Pairwise] = Schema(
 
 
 def _precomputed_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """Every id has a similarity to itself, and all columns are there where no list of those kept is."""
+    """Every id has a similarity to itself; all columns are there unless there is a list of those that were kept."""
     n_ids = len(value.K) + len(value.rows)
     if len(value.self_similarity) != n_ids:
         refuse(f"{path}.self_similarity", f"has {len(value.self_similarity)} numbers for {n_ids} ids")
@@ -324,7 +324,7 @@ def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
 
 
 def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
-    """A kernel, or a part of it, makes samples sparse only where those of the fit were, or its transformer did."""
+    """Refuse a kernel that makes samples sparse although neither those of the fit were nor its transformer did."""
     parts = vars(kernel)
     prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
     if parts.get("sparse_") is True and not (
@@ -444,7 +444,7 @@ SCHEMAS[TransformerMap] = Schema({"preparation": part(Preparation, "own")}, _tra
 
 
 def _projected_rule(value: ProjectedMap, sizes: Sizes, path: str) -> None:
-    """What is projected are the kernel's features, and landmarks and frequencies are those of projected samples."""
+    """The kernel's features are what is projected; landmarks and frequencies are those of projected samples."""
     agree(sizes, "read", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.directions")
     term = value.term
     if isinstance(term, NystroemTerm):

@@ -129,7 +129,7 @@ SCHEMAS[GatingInputs] = Schema(
 
 
 def _feature_source_rule(value: FeatureSource, sizes: Sizes, path: str) -> None:
-    """There are columns, and as many of them, or of what kernels make of them, as inputs."""
+    """There are columns, and they (or what kernels make of them) are as many as the inputs."""
     if not value.groups_:
         refuse(f"{path}.groups_", "are empty")
     readers = [None] * len(value.groups_) if value.readers_ is None else value.readers_
@@ -270,7 +270,7 @@ class AugmentedStack(Record):
 
 
 class DifferenceState(Record):
-    """The samples of the kernel itself are ``rows`` of those of ``differences``."""
+    """The samples of the kernel itself are the ``rows`` of the samples of ``differences``."""
 
     _taken = ("stack", "signs", "first_coef", "first_intercept", "repair", "differences")
     _saved = Schema(

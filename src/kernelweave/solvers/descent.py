@@ -201,7 +201,7 @@ class Objective:
 
 
 class Iteration(Protocol):
-    """What a method of descent does in one iteration."""
+    """One iteration of a method of descent."""
 
     def step(self, objective: Objective, point: Point) -> Point | None:
         """A better point, the same where none was found, None where no step can be better."""
@@ -601,7 +601,7 @@ def climb(
     options: dict[str, Any] = {"maxiter": max_iter, "gtol": 0.0}
     if method == "lbfgs":
         method, options = "L-BFGS-B", options | {"maxfun": 100 * max_iter, "ftol": 0.0}
-    with warnings.catch_warnings():  # a line search that cannot rise any more ends the ascent; that is no news
+    with warnings.catch_warnings():  # a line search that cannot rise any more ends the ascent, as expected
         warnings.simplefilter("ignore", RuntimeWarning)
         found = minimize(
             negative,

@@ -186,7 +186,7 @@ def move(c, t, upper):
 
 @compiled(inner=True, error_model="numpy")
 def fetch(K, block, rows, slot, a):
-    """Where row a of the block's kernel lies in `rows`, copied there at its first use; slot[-1] counts them."""
+    """The place in `rows` of row a of the block, which is copied there at its first use; slot[-1] counts them."""
     n = block.shape[0]
     if slot[a] < 0:
         used = slot[n]
@@ -454,7 +454,7 @@ def add_scaled(target, source, weight, n):
 
 @compiled(inner=True, error_model="numpy")
 def factorise(A, i):
-    """Row i of A becomes that of its Cholesky factor, given the rows before it; False where there is none."""
+    """Replace row i of A by that of its Cholesky factor, given the rows before it; False where there is none."""
     row = A[i]
     for j in range(i):
         row[j] = (row[j] - dot(row, A[j], j)) / A[j, j]

@@ -391,7 +391,7 @@ class Matrices(ExactStack):
         return K
 
     def _summed(self, eta: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-        """The sum of the matrices that are there, or in tiles of kernels that have them and then of the others."""
+        """The sum of the Gram matrices in memory, or else in tiles of kernels that have them, then of the others."""
         if self.has_matrices:
             return sum_kernels(self.matrices(), eta, out=out)
         used = np.flatnonzero(eta).tolist()
@@ -461,7 +461,7 @@ class Matrices(ExactStack):
     def slopes(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray, solution: Any = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """dJ by the gates, and by the points where there are some, of the samples with coefficients."""
+        """dJ by the gates, and by the points if there are any, for the samples with coefficients."""
         if at is not None:
             return at.sum_of(gates).pullback(rows, coef)
         return gated_pullback(self.matrices(), gates, rows, coef)[rows], []

@@ -81,7 +81,7 @@ class WeightAmplitudes:
         self.eta, self.reference = eta, eta if reference is None else reference
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
-        """Equal rows where all views are there; arrays of the place where the block's arrays are."""
+        """Amplitudes of a block, equal rows where no view is missing; in the place of the block's arrays."""
         place = place_of(block.weight)
         if block.present is None:
             root = place.asarray(np.sqrt(self.eta)[None, :], "float64")
@@ -192,7 +192,7 @@ def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: 
 
 
 def _bent(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray, unit: float) -> Block:
-    """The same samples with the losses of the least-squares problem, columns being those of g times a unit."""
+    """The same samples with the losses of the least-squares problem, whose columns are those of g times a unit."""
     d, g = _seen(block, free, weights, intercept)
     wide = np.repeat(d[:, None, :], g.shape[1], axis=1).reshape(len(d), -1)
     end = np.where(wide > 0.0, np.inf, 0.0)
@@ -280,7 +280,7 @@ class Features(TrainingStack):
         return FeatureSums(self, self.unscaled() if scaling is None else scaling)
 
     def n_support(self, solution: Solution) -> None:
-        """Coefficients are those of features."""
+        """None: coefficients are those of features."""
 
     def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
         """The size of the objective, at least 1 for machines with targets."""

@@ -214,7 +214,7 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitBlock(Block):
-    """A block of which some samples are held out: they have no loss in `losses`, and that of `all_losses`."""
+    """A block of which some samples are held out: they have a loss in `all_losses` only, not in `losses`."""
 
     held_out: Any = None
     all_losses: Any = None

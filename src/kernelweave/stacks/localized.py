@@ -18,7 +18,7 @@ term            kernels                  phi(z)
 
 A function is f = phi v with the penalty 1/2 ||v||^2, of landmarks 1/2 v' K_LL(W) v. The v of landmarks are written as
 v = R u with R = (K_LL + ridge I)^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it
-is when W moves. The ridge keeps directions that K_LL hardly has from growing then.
+is when W moves. The ridge then keeps directions in which K_LL is nearly 0 from growing.
 
 The function that is minimised is a sum over samples,
 

@@ -76,7 +76,7 @@ class Tiles(ExactStack):
     def slopes(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray, solution: Any = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """dJ by the gates, and by the points where there are some, from images that a solution may hold."""
+        """dJ by the gates, and by the points if there are any, from images that a solution may hold."""
         weighted = gates[rows][:, :, None] * coef[:, None, :]
         images = None if solution is None else kept_images(solution, rows, self.place)
         if images is None:

@@ -270,7 +270,7 @@ def one_class_error(estimator: Any, classes: np.ndarray) -> ValueError:
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
+    """Finite weights of at least 0, one for each sample and not all of them 0; None means 1 each."""
     if sample_weight is None:
         return np.ones(n_samples)
     sample_weight = as_pandas(sample_weight, "sample_weight")

@@ -65,7 +65,7 @@ class Schema:
     transient: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def __or__(self, other: Schema) -> Schema:
-        """Both: the attributes of a base class and those of one that extends it."""
+        """The attributes of both: of a base class and of one that extends it."""
         rules = [rule for rule in (self.rule, other.rule) if rule is not None]
 
         def both(value: Any, sizes: Sizes, path: str) -> None:

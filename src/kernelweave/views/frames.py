@@ -240,7 +240,7 @@ class KeptColumns:
         return KeptColumns(len(np.arange(self.n_samples)[index]), self.n_features, blocks, sparse or None)
 
     def select(self, columns: np.ndarray) -> KeptColumns:
-        """The table of these columns, in this order; what was not kept cannot be read there either."""
+        """The table of these columns, in this order; columns that were dropped before cannot be read there either."""
         blocks, sparse = [], []
         for positions, values in self.blocks:
             places, chosen = _chosen(columns, positions)
@@ -362,7 +362,7 @@ def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.
 
 
 def _chosen(columns: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which of some columns are at these positions, ascending, and at which of them."""
+    """Which of some columns are at these positions (ascending), and the index of each among the positions."""
     places = np.flatnonzero(np.isin(columns, positions))
     return places, np.searchsorted(positions, columns[places])
 

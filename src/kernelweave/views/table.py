@@ -97,7 +97,7 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
 
 
 def _column_or_view(entry: Any, names: np.ndarray | None, n_features: int) -> np.ndarray:
-    """A position, the column of exactly that name where there is one, or else the view of that name."""
+    """The column at a position or of exactly that name, or else all columns of the view of that name."""
     if isinstance(entry, str) and names is not None and (names == entry).any():
         return np.flatnonzero(names == entry)
     return resolve_columns(entry, names, n_features)

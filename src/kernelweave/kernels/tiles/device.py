@@ -161,7 +161,7 @@ class Group:
 
     @property
     def function(self) -> PointFunction:
-        """That of the first: kinds and degrees are those of all."""
+        """The function of the first kernel; all have its kind and degree."""
         return self.members[0].function
 
     @property

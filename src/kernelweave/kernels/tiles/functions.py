@@ -34,11 +34,11 @@ kind              the value by at most about                 so that the size co
 ``polynomial``    epsilon sqrt(k(x, x) k(z, z))              the largest ||x||^2 over the mean of centred ones
 ================  =========================================  ================================================
 
-where the polynomial has its differences between samples in view: they drown in columns with a large mean. Its values
-must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its products with
-coefficients need no kernel values, and cost as good as nothing. A kernel that is centred is in float64 where k(x, x)
-falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision is not
-enough either, and a warning says so.
+where the size of a polynomial is relative to centred features, because a large mean hides what differs between samples.
+Its values must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its
+products with coefficients need no kernel values, and cost almost nothing. A kernel that is centred is in float64 where
+k(x, x) falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision
+is not enough either, and there is a warning.
 
 The tensor cores of a CUDA device multiply numbers of 11 significant bits (TF32). Features are rounded to these once,
 when they are read, so that every product of them is exact wherever it is computed, and norms are those of the rounded
@@ -160,7 +160,7 @@ def row_form(function: PointFunction, features: np.ndarray) -> np.ndarray:
 
 
 def column_tiles(function: PointFunction, rows: np.ndarray, width: int) -> list[np.ndarray]:
-    """What `row_form` gives as the columns of tiles, so many at a time: contiguous, so that loops are made vectors."""
+    """The columns of tiles, `width` at a time, from what `row_form` gives: contiguous, so that loops are vectorised."""
     found = []
     for first in range(0, len(rows), width):
         tile = np.ascontiguousarray(rows[first : first + width].T)

@@ -36,7 +36,7 @@ class Tiles(ABC):
 
     @abstractmethod
     def at(self, rows: np.ndarray) -> Tiles:
-        """The same of some of the rows."""
+        """Tiles of some of the rows."""
 
 
 class PointTiles(Tiles):
@@ -172,7 +172,7 @@ def images(
 
 
 def _constants(side: Side, index: np.ndarray | None) -> Side:
-    """Some samples of a side, without what is compared of them."""
+    """Factors, diagonal and means of some samples of a side, without their features."""
     means = None if side.means is None else _at(side.means, index)
     return Side(None, _at(side.factor, index), _at(side.diagonal, index), means)
 

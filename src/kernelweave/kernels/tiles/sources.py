@@ -108,7 +108,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """What is compared of samples, their raw k(x, x) (0 for absent ones), and which of them have the view."""
+        """The features of samples that are compared, their raw k(x, x) (0 for absent ones), and which have the view."""
 
     def pick(self, features: Any, index: np.ndarray) -> Any:
         return self.place.take(features, index)
@@ -334,7 +334,7 @@ class PointSource(Source):
 
 
 def _means(raw: np.ndarray, known: Any, place: Place) -> np.ndarray:
-    """The mean of each column over samples that are known (all, or by an array of bool), of which there is one."""
+    """The mean of each column over the known samples (all, or an array of bool), at least one."""
     total, n_samples = place.zeros(raw.shape[1]), len(raw)
     for first in range(0, n_samples, ROWS):
         part = raw[first : first + ROWS]

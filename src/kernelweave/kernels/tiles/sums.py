@@ -71,7 +71,7 @@ class RowCache:
         return n_rows <= len(self.slots) and n_columns >= SHARE * len(self.position)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Compute those of some rows that are not kept, in place of the rows used longest ago; at most all slots."""
+        """Compute rows that are not in the cache, in place of those used longest ago; at most one for each slot."""
         known = self.position[rows] >= 0
         missing = rows[~known]
         self.hits, self.misses = self.hits + len(rows) - len(missing), self.misses + len(missing)

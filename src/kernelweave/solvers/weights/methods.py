@@ -139,7 +139,7 @@ class Bundle:
         return evaluation
 
     def cut(self, intercept: float, forms: np.ndarray) -> None:
-        """Take a cut in; the oldest goes where there are too many."""
+        """Add a cut; the oldest is dropped where there are too many."""
         self._intercepts.append(intercept)
         self._forms.append(forms)
         if len(self._intercepts) > MOST_CUTS:
