@@ -137,7 +137,6 @@ class ExactFeatures(Approximation):
     """
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> ExactMap:
-        """Count the features and learn the constants of normalisation."""
         name, kernel = stack.names[m], stack.kernels[m]
         width = expanded_width(kernel, name)
         if width > MOST_FEATURES and not _is_dense_view(kernel, stack.support):

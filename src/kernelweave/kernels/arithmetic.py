@@ -259,6 +259,7 @@ class _OfKernel(Kernel):
 
     @property
     def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
+        """The repair of the kernel; what is made of it is repaired as a whole."""
         return self.kernel.repair
 
 

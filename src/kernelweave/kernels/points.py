@@ -365,7 +365,6 @@ class KernelSource(Source):
         return self.place.asarray(self.kernel.cross(A, B), self.dtype.name)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Points are no samples, and nothing is compared with them here."""
         raise TypeError("points are compared with each other only")
 
 

@@ -229,7 +229,6 @@ class Function(ViewKernel):
 
     @property
     def name(self) -> str:
-        """The view's name, or the function's."""
         return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
 
     def learn(self, values, sample_weight):

@@ -165,7 +165,6 @@ class LossMachine(PlainMachine):
 
     @property
     def has_box_dual(self) -> bool:
-        """Whether the loss has no quadratic terms."""
         return not self.terms.quadratic.any()
 
     @property

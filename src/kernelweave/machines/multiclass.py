@@ -188,7 +188,6 @@ class OneVsAllMachine(MulticlassMachine):
     """
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return all samples for each class, +1 for its own."""
         return [(None, np.where(self.labels == a, 1.0, -1.0)) for a in range(self.n_classes)]
 
 

@@ -180,7 +180,6 @@ class SquaredOneClassMachine(_NoveltyMachine):
 
     @property
     def has_box_dual(self) -> bool:
-        """The dual has a diagonal."""
         return False
 
     def problem(self) -> dict:

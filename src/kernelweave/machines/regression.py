@@ -225,7 +225,6 @@ class LeastSquaresMachine(Machine):
         return values[:, 0] if self.n_outputs == 1 else values
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """Squared errors, summed over outputs."""
         return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
 
     def _factorise(self, K):
@@ -381,14 +380,12 @@ class TargetsMachine(IndependentMachines):
         self.strata = None
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return all samples for each target, and its values."""
         return [(None, np.ascontiguousarray(target)) for target in self.targets.T]
 
     def subset(self, index: np.ndarray) -> TargetsMachine:
         return TargetsMachine(self.maker, self.targets[index], self.bound[index], n_jobs=self.n_jobs)
 
     def decision(self, values: np.ndarray) -> np.ndarray:
-        """Predicted values, a column for each target."""
         return columns(values, self.n_outputs)
 
     def losses(self, values: np.ndarray) -> np.ndarray:

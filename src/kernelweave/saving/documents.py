@@ -236,7 +236,6 @@ class WeighTermsOperation(Operation):
     )
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The weighed counts, always sparse."""
         from sklearn.preprocessing import normalize  # slow to import
 
         values = self._table(X, sparse="csr")

@@ -427,8 +427,6 @@ def _check_lengths(operation: _Encoding, name: str, sizes: Sizes, path: str) -> 
 
 
 class _Encoding(Operation):
-    """An operation on categories, of which there is a list for each column."""
-
     categories: list[np.ndarray]
 
     n_in = property(lambda self: len(self.categories))

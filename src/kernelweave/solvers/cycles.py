@@ -98,7 +98,6 @@ def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
 
 @compiled
 def best_pair(edge):
-    """The two classes whose cycle has the largest sum, and that sum."""
     best = -np.inf
     first, second = -1, -1
     for a in range(edge.shape[0]):

@@ -195,7 +195,6 @@ class _Solve:
         self.done = 0.0
 
     def begin(self, start: np.ndarray | None, image: Any) -> None:
-        """The first point: the given start, unless it is worse than starting from nothing."""
         state, kernel = self.state, self.kernel
         if start is not None:
             start = np.array(start, dtype=np.float64).reshape(-1)

@@ -179,7 +179,6 @@ class _Problem:
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
-        """Zero, or the start made feasible unless it is worse than zero."""
         self.alpha = np.zeros_like(self.margins)
         self.slope = self.margins.copy()
         if start is None:

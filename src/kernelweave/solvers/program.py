@@ -126,7 +126,6 @@ class DualProgram:
 
 
 def joined(programs: list[DualProgram]) -> DualProgram:
-    """All variables of several programs with the same total."""
     arrays: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in programs]) for name in ARRAYS}
     return replace(programs[0], **arrays)
 

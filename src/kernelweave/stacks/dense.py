@@ -56,7 +56,6 @@ class ExactStack(KernelStack, TrainingStack):
         return other
 
     def subset(self, rows: np.ndarray) -> Self:
-        """The same kernels and targets over some of the training samples, see `KernelStack.subset`."""
         part = self._of(super().subset(rows))
         part.targets = None if self.targets is None else self.targets[rows]
         part.codes, part.chosen = None if self.codes is None else self.codes[rows], rows
@@ -109,7 +108,6 @@ class ExactStack(KernelStack, TrainingStack):
         return exact_split(self, machine, fraction, rng)
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
-        """The machine is solved at each step."""
         return NestedDescent(family, machine, watch, loop)
 
     # Projections
@@ -198,7 +196,6 @@ class ExactStack(KernelStack, TrainingStack):
         return np.einsum("ic,mic->mc", z, self.images(np.repeat(z[None], self.n_kernels, axis=0)))
 
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
-        """One problem after the other."""
         found: list[tuple[TrainingStack, Machine]] = []
         for rows, signs in machine.two_class_problems():
             if (signs > 0).any() and (signs < 0).any():

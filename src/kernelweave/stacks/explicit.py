@@ -131,7 +131,6 @@ class FeatureSums(WeightedSums):
         return self.stack.sum(self._eta, self._reference)
 
     def start(self, last: Solution) -> Solution:
-        """The same coefficients c of samples under the latest weights."""
         if self._vectors is None:
             return last
         return dataclasses.replace(last, coef=self.stack.repeated(np.sqrt(self._eta)) * self._vectors)
@@ -512,7 +511,6 @@ class Features(TrainingStack):
         self.reservoir.replace(m, kernel)
 
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> Features:
-        """The feature maps of active kernels (a boolean array), and no training samples."""
         active = np.ones(self.n_kernels, dtype=bool) if active is None else active
         bare = copy(self.reservoir)
         # Presence of views is all that is left to find out from these kernels: feature maps have their own constants.

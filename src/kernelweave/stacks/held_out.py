@@ -357,7 +357,6 @@ class Scores:
 
 
 def one_kernel(features: FeatureBlock, m: int) -> FeatureBlock:
-    """The features of one kernel of a block; a copy where they are held."""
     offsets = np.array([0, features.offsets[m + 1] - features.offsets[m]])
     span = slice(int(features.offsets[m]), int(features.offsets[m + 1]))
     if isinstance(features, RecomputedFeatures):

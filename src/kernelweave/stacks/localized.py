@@ -352,7 +352,6 @@ class NystroemTerm(Term):
         return self.raw(Z) @ self.basis
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both the points and the landmarks move."""
         by_values = self.kernel.gain * (slopes @ self.basis.T)
         by_points = self.kernel.kernel.pullback(self.points, Z, by_values.T)
         return by_points, self.landmarks.T @ self.kernel.kernel.pullback(Z, self.points, by_values)
@@ -595,7 +594,6 @@ def projection_problem(stack: Features, family: Any, machine: Machine, start: St
 
 
 def _stack_at(stack: Features, family: Any, terms: list[Term], theta: np.ndarray) -> Features:
-    """The kernels at projections, with explicit features of all samples."""
     matrices = family.layout.projections(theta)
     maps: list[Any] = [
         ProjectedMap(each, cast(Any, kernel), W.copy(), term.at(W))

@@ -29,8 +29,6 @@ from ..validation.inputs import as_pandas, check_unmasked, is_date, without_mask
 
 @dataclass(frozen=True, eq=False)
 class SparseRow:
-    """One cell: the entries of a sample that are not 0."""
-
     positions: np.ndarray
     values: np.ndarray
 

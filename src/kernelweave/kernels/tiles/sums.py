@@ -373,7 +373,6 @@ class TiledFunction(TiledMatrix):
         return TiledFunction(self.tiles, self.combine, self.unscaled, **chosen)
 
     def values(self, rows: np.ndarray, columns: np.ndarray) -> Any:
-        """K between some samples and others, without the factors, an array of the place."""
         left, right = self.index[rows], self.index[columns]
         return self.combine((self.tiles.block(m, left, right) for m in self.kernels), left, right)
 

@@ -302,7 +302,6 @@ class GroupBall(WeightSet):
     p: float
 
     def start(self) -> np.ndarray:
-        """Equal weights in every group, and groups of equal norm."""
         sizes = np.bincount(self.groups).astype(float)
         return (sizes ** (-1.0 / self.p) / len(sizes))[self.groups]
 
