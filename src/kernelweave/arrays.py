@@ -237,7 +237,7 @@ def chosen_place(device: str) -> Place:
 
 
 def _restored(namespace: str, device: str | None, precise: bool = False) -> Place:
-    """The place of a pickled one, or the host where there is no such place any more."""
+    """The place that was pickled, or the host where there is no such place any more."""
     if namespace == HOST.xp.__name__:
         return HOST
     try:

@@ -11,7 +11,7 @@ Each map is scaled so that the mean of ||phi(x)||^2 over the reservoir is that o
 would bias the weights of the kernels; `FeatureMap.trace_share` is the ratio of the two before. `Moments` are the means
 over the reservoir by which features are centred and scaled.
 
-What precision features need, and where float64 has lost what they should tell:
+What precision features need, and where even float64 is not enough:
 
 =========================  ====================================================================================
 loss                       remedy
@@ -139,7 +139,7 @@ class Moments:
     spread: float
 
     def centered(self) -> Moments:
-        """Those of phi(x) - mean; the mean stays what is subtracted."""
+        """The moments of phi(x) - mean; `mean` is still what is subtracted."""
         lacking = self.whole - self.captured
         whole = self.spread + (lacking if lacking > LACKS * self.whole else 0.0)
         if whole <= NOTHING_LEFT * self.whole:
@@ -165,7 +165,7 @@ class Moments:
 def moments_of(
     views: Views, weight: np.ndarray, n_features: int, compute: Callable[[Views], tuple[np.ndarray, np.ndarray]]
 ) -> Moments:
-    """Means over samples that all have the view, block by block; `compute` gives phi and k(x, x) of some of them."""
+    """Means over samples that all have the view, block by block; `compute` gives phi and k(x, x) of a block."""
     shares = weight / weight.sum()
     captured, whole, square, mean = 0.0, 0.0, 0.0, np.zeros(n_features)
     origin: np.ndarray | None = None  # spreads are summed around a sample: around 0 a large mean would drown them

@@ -105,8 +105,6 @@ MOST_FEATURES = 10_000  # of what is wider than a dense view
 
 
 class ExactMap(DirectMap):
-    """The feature space of a kernel; parameters are those of `DirectMap`."""
-
     def expand(self, views: Views) -> np.ndarray:
         return _expansion(self.kernel, views)
 
@@ -139,7 +137,6 @@ class ExactFeatures(Approximation):
     """
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> ExactMap:
-        """Count the features and learn the constants of normalisation."""
         name, kernel = stack.names[m], stack.kernels[m]
         width = expanded_width(kernel, name)
         if width > MOST_FEATURES and not _is_dense_view(kernel, stack.support):
@@ -169,7 +166,6 @@ def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
 
 
 def expanded_width(kernel: Kernel, name: str) -> int:
-    """Number of exact features of a fitted kernel; a `ValueError`, which calls it `name`, where it has none."""
     width = _width(kernel)
     if isinstance(width, Kernel):
         raise ValueError(
@@ -243,7 +239,6 @@ class TransformerMap(DirectMap):
         self.preparation = preparation
 
     def expand(self, views: Views) -> np.ndarray:
-        """What the transformer returns for the samples that have the view, and 0 for the others."""
         values, present = self.kernel.read(views)
         features = np.zeros((views.n_samples, self.width))
         if present.any():
@@ -268,7 +263,6 @@ class TransformerFeatures(Approximation):
         self.transformer = transformer
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> TransformerMap:
-        """Fit a copy of the transformer."""
         name, kernel = stack.names[m], stack.kernels[m]
         if kernel.reads_ids or kernel.join_function() is not None:
             raise _no_features(name, kernel)

@@ -32,7 +32,6 @@ class FourierMap(DirectMap):
         self.frequencies = frequencies
 
     def expand(self, views: Views) -> np.ndarray:
-        """Cosines, then sines; of norm 1."""
         angles = np.asarray(self.kernel.read(views)[0] @ self.frequencies)
         features = np.empty((len(angles), self.width))
         np.cos(angles, out=features[:, : angles.shape[1]])
@@ -71,7 +70,6 @@ class FourierFeatures(Approximation):
         self.n_components = n_components
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> FourierMap:
-        """Draw the frequencies."""
         given = check_parameters(self)
         name, kernel = stack.names[m], stack.kernels[m]
         function = kernel.point_function()

@@ -4,7 +4,7 @@ phi(x) = Lambda^(-1/2) U' k(L, x),      K_LL = U Lambda U'
 
 Eigenvalues count down to what rounding in float64 leaves of them: where columns have different scales, or a mean, what
 tells samples apart may be far below the largest. A kernel whose own feature space has no more
-dimensions than there would be landmarks, as a linear one of few columns has, gets that (`exact`).
+dimensions than there would be landmarks, as a linear one of few columns has, uses that (`exact`).
 
 Of a kernel that is not positive semidefinite only the positive eigenvalues of K_LL are kept, which is what
 ``repair="clip"`` does among the landmarks; with it k(x, x) is that of the features, too, before normalisation.
@@ -265,7 +265,6 @@ def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> n
 
 
 def _repair(landmarks: KernelStack, normalize: str | None) -> None:
-    """Repair a kernel as its landmarks need it, and learn their normalisation after that."""
     repair = landmarks.repairs[0]
     landmarks.normalizers = [Normalizer(normalize, repair.name)]
     landmarks.gram(0)

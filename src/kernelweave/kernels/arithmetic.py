@@ -77,20 +77,16 @@ class Constant(Kernel):
 
     @property
     def name(self) -> str:
-        """The number."""
         return f"{self.value:g}" if is_number(self.value) else "constant"
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Constant:
-        """Check the value."""
         check_parameters(self, "a constant in a kernel")
         return self
 
     def columns(self) -> np.ndarray:
-        """No columns."""
         return np.array([], dtype=int)
 
     def present(self, X: Any) -> np.ndarray:
-        """Every sample has it."""
         return np.ones(as_views(X).n_samples, dtype=bool)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
@@ -98,15 +94,12 @@ class Constant(Kernel):
         return np.full((views.n_samples, 1), np.sqrt(float(self.value))), np.ones(views.n_samples, dtype=bool)
 
     def point_function(self) -> PointFunction:
-        """<a, b> of what `read` gives."""
         return PointFunction("linear")
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """The value, for every pair of samples."""
         return np.full((as_views(X).n_samples, as_views(Y).n_samples), float(self.value))
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """The value, for every sample."""
         return np.full(as_views(X).n_samples, float(self.value))
 
 
@@ -121,7 +114,6 @@ class _Pair(Kernel):
 
     @property
     def name(self) -> str:
-        """The names of the parts, joined."""
         return self._symbol.join(
             f"({part.name})"
             if isinstance(part, _Pair) and part._symbol != self._symbol
@@ -136,7 +128,6 @@ class _Pair(Kernel):
 
     @property
     def supervised(self) -> bool:
-        """Whether one of the parts is."""
         return self.first.supervised or self.second.supervised
 
     @property
@@ -151,7 +142,6 @@ class _Pair(Kernel):
         return next(iter(asked), None)
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> _Pair:
-        """Fit both parts, each to its own view."""
         for parameter in ("first", "second"):
             if not isinstance(getattr(self, parameter), Kernel):
                 raise ValueError(
@@ -168,41 +158,33 @@ class _Pair(Kernel):
         raise NotImplementedError
 
     def join_function(self) -> JoinFunction:
-        """The two fitted parts."""
         return JoinFunction(self.first_, self.second_, self._symbol == "*")
 
     def columns(self) -> np.ndarray:
-        """The columns of both parts."""
         return np.union1d(self.first_.columns(), self.second_.columns()).astype(int)
 
     def present(self, X: Any) -> np.ndarray:
-        """The samples that both parts have."""
         views = as_views(X)
         return self.first_.present(views) & self.second_.present(views)
 
     def gram(self, X: Any) -> np.ndarray:
-        """The parts' Gram matrices, joined."""
         views = as_views(X)
         present = self.present(views)
         return self._join(self.first_.gram(views), self.second_.gram(views), present, present)
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """The parts' cross matrices, joined."""
         views, others = as_views(X), as_views(Y)
         first, second = self.first_.cross(views, others), self.second_.cross(views, others)
         return self._join(first, second, self.present(views), self.present(others))
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """The parts' diagonals, joined."""
         views = as_views(X)
         return self._join(self.first_.diagonal(views), self.second_.diagonal(views), self.present(views))
 
     def parts(self) -> list[Kernel]:
-        """Those of both parts."""
         return self.first_.parts() + self.second_.parts()
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
-        """Those of both parts."""
         return self.first_.lookups(X) + self.second_.lookups(X)
 
 
@@ -265,17 +247,14 @@ class _OfKernel(Kernel):
 
     @property
     def name(self) -> str:
-        """The name of the kernel."""
         return self.kernel.name
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether the kernel is."""
         return self.kernel.positive_semidefinite
 
     @property
     def supervised(self) -> bool:
-        """Whether the kernel is."""
         return self.kernel.supervised
 
     @property
@@ -317,7 +296,6 @@ class Pairwise(_OfKernel):
 
     @property
     def name(self) -> str:
-        """``pairwise-`` and the name of the objects' kernel."""
         return f"pairwise-{getattr(self.kernel, 'name', 'kernel')}"
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Pairwise:
@@ -342,13 +320,11 @@ class Pairwise(_OfKernel):
         return self
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that the kernel reads of either object."""
         check_is_fitted(self)
         used = self.kernel_.columns()
         return np.union1d(self.columns_[0][used], self.columns_[1][used]).astype(int)
 
     def present(self, X: Any) -> np.ndarray:
-        """The samples that have both objects."""
         first, second = self._objects(as_views(X))
         return self.kernel_.present(first) & self.kernel_.present(second)
 
@@ -386,7 +362,6 @@ class Pairwise(_OfKernel):
         return views.objects(first, self.names_), views.objects(second, self.names_)
 
     def _object_names(self, views: Views) -> list[str] | None:
-        """The columns' names inside an object, or None where they have none."""
         first, second = self.columns_
         if len(first) != len(second):
             raise ValueError(
@@ -415,14 +390,6 @@ class SharedKernel(_OfKernel):
     Fitted to the training samples of one of its sheets (with the same weights and, where it is supervised, targets) it
     is that sheet; fitted to others it is `kernel`, fitted. Cloning returns the kernel itself: sheets are never copied.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    sheets : sequence of KernelSheet
-        One for each set of training samples.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
@@ -454,22 +421,11 @@ class SharedKernel(_OfKernel):
 
 @dataclass(eq=False, repr=False)
 class KernelSheet(_OfKernel):
-    """Values of a fitted kernel among its training samples, and between those and other samples.
+    """Values of a fitted kernel among its training samples, and between those and other samples; made by `compute`.
 
-    Made by `compute`. Memory: one matrix of n_training x (n_training + n_others) values.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Fitted.
-    key : bytes
-        Digest of the training samples, their weights and, for a supervised kernel, their targets.
-    places : dict from digest to int
-        Row of `values` by the digest of a sample (`Views.digests`); training samples come first.
-    values : ndarray of shape (n_training + n_others, n_training)
-    self_similarity : ndarray of shape (n_training + n_others,)
-    presence : ndarray of bool, shape (n_training + n_others,)
-        Which samples have the kernel's view.
+    Rows of `values`, of shape (n_training + n_others, n_training), begin with the training samples; `places` finds the
+    row by the digest of a sample. `key` is a digest of the training samples, their weights and, for a supervised
+    kernel, their targets.
     """
 
     kernel: Kernel
@@ -492,7 +448,6 @@ class KernelSheet(_OfKernel):
         label: str | None = None,
         y: Any = None,
     ) -> KernelSheet:
-        """Fit a copy of the kernel to X and compute its values, also between `others` and X."""
         views, others = as_views(X), as_views(others)
         fitted = clone(kernel).fit(views, sample_weight, label, y)
         places: dict[bytes, int] = {}
@@ -523,24 +478,19 @@ class KernelSheet(_OfKernel):
         return f"KernelSheet({self.kernel!r}, <{n_training} training samples, {n_all - n_training} other>)"
 
     def parts(self) -> list[Kernel]:
-        """Those of the kernel."""
         return self.kernel.parts()
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernel."""
         return self.kernel.lookups(X)
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that the kernel reads."""
         return self.kernel.columns()
 
     def present(self, X: Any) -> np.ndarray:
-        """Which samples have the kernel's view, looked up where all are on the sheet."""
         places = self._found(X)
         return self.presence[places] if (places >= 0).all() else self.kernel.present(X)
 
     def gram(self, X: Any) -> np.ndarray:
-        """Kernel values among samples, looked up where all are training samples; a new array."""
         places = self._found(X)
         n_training = self.values.shape[1]
         if np.array_equal(places, np.arange(n_training)):
@@ -548,12 +498,10 @@ class KernelSheet(_OfKernel):
         return self.values[np.ix_(places, places)] if self._known(places, places) else self.kernel.gram(X)
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel values between samples, looked up where all are on the sheet and those of Y are training samples."""
         rows, columns = self._found(X), self._found(Y)
         return self.values[np.ix_(rows, columns)] if self._known(rows, columns) else self.kernel.cross(X, Y)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each sample."""
         places = self._found(X)
         return self.self_similarity[places] if (places >= 0).all() else self.kernel.diagonal(X)
 

@@ -1,33 +1,17 @@
 """The protocol of kernels, and the base of kernels over one view.
 
-`Kernel` lists everything that models use of a kernel. X is an array, a data frame, a sparse matrix or `Views`:
-
-==========================================  ==================================================================
-member                                      what it is
-==========================================  ==================================================================
-``name``                                    what the kernel is called where the user gives it no name
-``fit(X, sample_weight, label, y)``         a fitted kernel, with the constants that training samples give
-``columns()``                               positions of the columns that are read
-``present(X)``                              which samples have the kernel's view
-``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
-``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles (`symmetric`)
-``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
-``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
-==========================================  ==================================================================
-
-A kernel declares what it can do (its capabilities) in class attributes, such as ``is_linear = True``, or in properties.
-Models read nothing else: no code depends on the class of a kernel.
+`Kernel` lists everything that models use of a kernel. X is an array, a data frame, a sparse matrix or `Views`. A kernel
+declares what it can do (its capabilities) in class attributes, such as ``is_linear = True``, or in properties. Models
+read nothing else: no code depends on the class of a kernel.
 
 ==========================  ==================================================================================
-capability                  what it promises
+capability                  what it allows
 ==========================  ==================================================================================
-``positive_semidefinite``   no Gram matrix has a negative eigenvalue; otherwise models check, see `Repair`
-``is_linear``               k(x, z) = <x, z>: points can be scaled and kernels added as one low-rank product
-``is_stationary``           k(x, z) depends on x - z only, so k(x, x) is the same for all x
-``is_differentiable``       `pullback` gives derivatives by features: projections and landmarks can be learned
-``has_width``               `learn` finds a width for any points
-``reads_ids``               samples are looked up by an id column
-``supervised``              `fit` reads y: values are those of other samples *and* other targets
+``positive_semidefinite``   no check of eigenvalues, see `Repair`
+``is_linear``               points can be scaled and kernels added as one low-rank product
+``is_stationary``           k(x, x) is the same for all x
+``is_differentiable``       projections and landmarks can be learned
+``supervised``              values are those of other samples *and* other targets
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
@@ -319,23 +303,19 @@ class ViewKernel(Kernel):
         return other
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that the fitted kernel reads."""
         check_is_fitted(self)
         return self.columns_
 
     def present(self, X: Any) -> np.ndarray:
-        """Which samples have this view: a boolean array of shape (n_samples,)."""
         return self.read(as_views(X))[1]
 
     def gram(self, X: Any) -> np.ndarray:
-        """Kernel values among samples, shape (n_samples, n_samples); a new array each time."""
         values, present = self.read(as_views(X))
         if present.all():
             return self.gram_of(values)
         return _with_zeros(self.gram_of(values[present]), present, present)
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
-        """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
         values, present = self.read(as_views(X))
         there = present[chosen]
         K = np.zeros((len(chosen), len(present)))
@@ -345,7 +325,6 @@ class ViewKernel(Kernel):
         return K
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
         values, present = self.read(as_views(X))
         others, there = self.read(as_views(Y))
         if present.all() and there.all():
@@ -355,7 +334,6 @@ class ViewKernel(Kernel):
         return _with_zeros(self.cross_of(values[present], others[there]), present, there)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each sample."""
         values, present = self.read(as_views(X))
         if present.all():
             return self.diagonal_of(values)
@@ -380,7 +358,6 @@ class ViewKernel(Kernel):
         return np.concatenate([np.diagonal(self.cross_of(block, block)) for block in blocks] or [np.empty(0)])
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
-        """The values of the kernel's columns, and which samples have them; see `Views.read`."""
         if "columns_" not in self.__dict__:
             check_is_fitted(self)  # takes longer than reading a few samples
         if self.preparation_ is None:
@@ -424,7 +401,6 @@ class ViewKernel(Kernel):
 
     @property
     def _described(self) -> str:
-        """What messages about the transformer call the kernel and its view."""
         return f"the kernel {self.label_!r} ({type(self).__name__}), view {self._view_label!r},"
 
     @property
@@ -436,13 +412,11 @@ class UnitDiagonal(ViewKernel):
     """A kernel over one view with k(x, x) = 1 for every sample that has it."""
 
     def gram_of(self, A):
-        """k(a, a') for all pairs of rows of A, exactly 1 on the diagonal."""
         K = super().gram_of(A)
         np.fill_diagonal(K, 1.0)
         return K
 
     def diagonal_of(self, A):
-        """1."""
         return np.ones(A.shape[0])
 
 

@@ -123,7 +123,6 @@ class Clinical(UnitDiagonal):
         return self
 
     def learn(self, values, sample_weight):
-        """Find the range of each variable."""
         seen = np.any(~np.isnan(values), axis=0)
         for v in np.flatnonzero(seen & ~self.is_nominal_).tolist():
             self.low_[v], high = np.nanmin(values[:, v]), np.nanmax(values[:, v])
@@ -165,14 +164,13 @@ class Clinical(UnitDiagonal):
         return K
 
     def _in_range(self, A: np.ndarray) -> np.ndarray:
-        """Values of variables with a range as shares of it, from 0 to 1."""
         has_range = self.spread_ > 0
         shares = (A - np.where(has_range, self.low_, 0.0)) / np.where(has_range, self.spread_, 1.0)
         shares[:, has_range] = np.clip(shares[:, has_range], 0.0, 1.0)
         return np.asfortranarray(shares)
 
     def _numbers(self, v: int, entries: np.ndarray) -> np.ndarray:
-        """The entries of a variable that are there as numbers: values, positions of levels, or codes of categories."""
+        """These entries of a variable as numbers: values, positions of levels, or codes of categories."""
         if not self.is_nominal_[v] and self.levels_[v] is None:
             return _measurements(entries, self._name(v))
         with blamed_on(self._name(v)):
@@ -250,7 +248,6 @@ def _column(views: Views, column: int) -> pd.Series:
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:
-    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers."""
     if nominal:
         return "nominal", None
     if order is not None:

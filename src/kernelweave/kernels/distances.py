@@ -163,7 +163,6 @@ PAIR_RULES = {"nearest": _nearest, "median": _median}
 
 
 def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
-    """The width by a rule, for Euclidean distances between the rows of an array or CSR matrix."""
     unit = binary_unit(largest_entry(A))
     A = A / unit  # exact, and squares of huge or tiny entries neither over- nor underflow
     if rule == "scale":
@@ -210,7 +209,6 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
 
 
 def largest_entry(A: Any) -> float:
-    """The largest absolute value of an array's or a CSR matrix' entries."""
     values = A.data if sp.issparse(A) else A
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
@@ -277,25 +275,20 @@ class Gaussian(_WithWidth, TiledKernel):
     is_differentiable = True
 
     def learn(self, values, sample_weight):
-        """Take the width, by its rule where it is no number."""
         self.scale_ = chosen_scale(self, lambda rule: euclidean_scale(values, sample_weight, rule))
 
     def point_function(self):
-        """exp(-||a - b||^2 / scale^2)."""
         return PointFunction("gaussian", scale=self.scale_)
 
     def gram_of(self, A):
-        """exp(-||a - a'||^2 / scale^2), exactly 1 on the diagonal."""
         K = gaussian(A, A, self.scale_) if sp.issparse(A) else symmetric(len(A), _gaussian_tile(A, self.scale_))
         np.fill_diagonal(K, 1.0)
         return K
 
     def tile_of(self, A):
-        """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
         return _gaussian_tile(A, self.scale_)
 
     def cross_of(self, A, B):
-        """exp(-||a - b||^2 / scale^2)."""
         return gaussian(A, B, self.scale_)
 
     def pullback(self, A, Z, weights):
@@ -366,8 +359,6 @@ class _Exponential(_WithWidth):
     """k(x, z) = exp(-d(x, z) / scale); subclasses write `_distances`."""
 
     def learn(self, values, sample_weight):
-        """Take the width, by its rule where it is no number."""
-
         def distances_of(rows, columns):
             distances = self._distances(values[rows], values[columns])
             return np.where(distances > 0, distances, np.inf)
@@ -375,7 +366,6 @@ class _Exponential(_WithWidth):
         self.scale_ = chosen_scale(self, lambda rule: distance_scale(distances_of, sample_weight, rule, power=1))
 
     def cross_of(self, A, B):
-        """exp(-d(a, b) / scale)."""
         distances = self._distances(A, B)
         distances /= -self.scale_
         return np.exp(distances, out=distances)
@@ -419,7 +409,6 @@ class Laplacian(_Exponential):
     is_stationary = True
 
     def point_function(self):
-        """exp(-||a - b||_1 / scale)."""
         return PointFunction("laplacian", scale=self.scale_)
 
     def _distances(self, A, B):
@@ -461,7 +450,6 @@ class ChiSquared(_Exponential):
     """
 
     def point_function(self):
-        """exp(-chi2(a, b) / scale)."""
         return PointFunction("chi-squared", scale=self.scale_)
 
     def learn(self, values, sample_weight):
@@ -593,7 +581,6 @@ class Distance(UnitDiagonal):
         return Distance(matrix, self.view, scale=self.scale, repair=self.repair)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
-        """What the metric compares, and which samples have it."""
         values, present = super().read(views)
         if isinstance(self.metric, DistanceMatrix):
             present = self.metric.bound_like(self).there(values, present)
@@ -609,11 +596,9 @@ class Distance(UnitDiagonal):
         return copy
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
-        """The matrix of distances, where the metric is one."""
         return self.lookup_.lookups(X) if self.reads_ids else []
 
     def learn(self, values, sample_weight):
-        """Take the metric's constants, and the width, by its rule where it is no number."""
         if isinstance(self.metric, DistanceMatrix):
             if self.transformer is not None:
                 raise ValueError(
@@ -639,7 +624,6 @@ class Distance(UnitDiagonal):
         return distance_scale(distances_of, sample_weight, rule, power=2)
 
     def point_function(self):
-        """exp(-||a - b||^2 / scale^2), for the Euclidean distance."""
         return PointFunction("gaussian", scale=self.scale_) if self.positive_semidefinite else None
 
     def matrix_function(self):
@@ -647,7 +631,6 @@ class Distance(UnitDiagonal):
         return MatrixFunction(self.lookup_, self.scale_) if self.reads_ids else None
 
     def cross_of(self, A, B):
-        """exp(-d(a, b)^2 / scale^2)."""
         if self.positive_semidefinite:
             return gaussian(A, B, self.scale_)
         distances = self._distances(A, B)
@@ -655,7 +638,6 @@ class Distance(UnitDiagonal):
         return falling(np.multiply(distances, distances, out=distances), 1.0)  # MKL-DR (8)
 
     def diagonal_of(self, A):
-        """1."""
         if self.reads_ids:
             self.lookup_.diagonal_of(A)  # checks the ids
         return np.ones(A.shape[0])
@@ -709,7 +691,6 @@ class DistanceMatrix(Precomputed):
 
 
 def _as_metric(metric: Any, view: Any) -> Any:
-    """A metric's name or function as it is, a matrix as `DistanceMatrix`."""
     if isinstance(metric, str) and metric == "precomputed":
         raise ValueError('pass the matrix of distances itself as metric, not "precomputed"')
     if isinstance(metric, str | DistanceMatrix) or callable(metric):

@@ -316,7 +316,6 @@ _LANCZOS_STEPS = 40
 
 
 def check_repair(method: Any, name: str) -> None:
-    """Raise a `ValueError` where a kernel's `repair` is not one of `REPAIRS`."""
     check(f"the kernel {name!r}", "repair", method, Choice(*REPAIRS))
 
 

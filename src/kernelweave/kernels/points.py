@@ -70,14 +70,9 @@ _DEPENDENT = 1e-7
 
 @dataclass(frozen=True)
 class Projection:
-    """Samples projected onto the span of landmarks.
+    """Samples projected onto the span of landmarks: coordinates in an orthonormal basis, (n_samples, n_landmarks).
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_samples, n_landmarks)
-        Coordinates in an orthonormal basis of the span.
-    root : ndarray of shape (n_landmarks, n_landmarks)
-        Lower triangular root of K_z; ``psi(x) root^-T`` are the features of x.
+    `root` is the lower triangular root of K_z; ``psi(x) root^-T`` are the features of x.
     """
 
     features: np.ndarray
@@ -85,16 +80,10 @@ class Projection:
 
 
 class LandmarkKernel:
-    """A differentiable kernel restricted to the span of landmarks, as a function of the landmarks.
+    """A fitted, differentiable kernel restricted to the span of landmarks, as a function of the landmarks.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    values : ndarray or CSR matrix of shape (n_samples, n_columns)
-        The kernel's view of the training samples.
-    ridge : float
-        Share of the samples' mean k(x, x) that is added to the diagonal of K_z, so that landmarks may meet or vanish.
+    `ridge` is the share of the samples' mean k(x, x) that is added to the diagonal of K_z, so that landmarks may meet
+    or vanish.
     """
 
     def __init__(self, kernel: Kernel, values: Any, *, ridge: float):
@@ -110,10 +99,7 @@ class LandmarkKernel:
     def judged_by(
         self, criterion: Callable[[np.ndarray], tuple[float, np.ndarray]]
     ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """A criterion of the features as a function of the landmarks: from them to its value and gradient.
-
-        The criterion gives a value, and its derivative by kernel values times the features.
-        """
+        """A criterion of the features as a function of the landmarks, with its gradient."""
 
         def function(landmarks: np.ndarray) -> tuple[float, np.ndarray]:
             projection = self.project(landmarks)
@@ -123,7 +109,6 @@ class LandmarkKernel:
         return function
 
     def project(self, landmarks: np.ndarray) -> Projection:
-        """Project the training samples."""
         products = self.kernel.gram_of(landmarks)
         products[np.diag_indices_from(products)] += self.ridge
         try:
@@ -283,16 +268,13 @@ class PointKernel:
 
     @property
     def is_linear(self) -> bool:
-        """Whether this is the inner product."""
         return self.kernel.is_linear
 
     def gram(self, points: np.ndarray) -> np.ndarray:
-        """Values among points, a new array."""
         values = self.kernel.gram_of(points)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
     def cross(self, points: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Values between points and others, a new array."""
         values = self.kernel.cross_of(points, others)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
@@ -306,18 +288,11 @@ class PointKernel:
 
 
 class ProjectedSum:
-    """The gated sum of kernels of points, computed in parts or as a whole.
+    """The gated sum of kernels of points, computed in tiles or as a whole.
 
-    Parameters
-    ----------
-    kernels : list of PointKernel
-    points : list of ndarray of shape (n_samples, n_components)
-        The projected samples, for each kernel.
-    gates : ndarray of shape (n_samples, n_kernels)
-
-    Notes
-    -----
-    Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not linear to others.
+    For each kernel, `points` has the projected samples, of shape (n_samples, n_components); gates are of shape
+    (n_samples, n_kernels). Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not
+    linear to others.
     """
 
     def __init__(self, kernels: list[PointKernel], points: list[np.ndarray], gates: np.ndarray):
@@ -327,20 +302,17 @@ class ProjectedSum:
         self._curved = [m for m, kernel in enumerate(kernels) if not kernel.is_linear]
 
     def gram(self, out: np.ndarray | None = None, dtype: np.dtype | type = np.float64) -> np.ndarray:
-        """All of K, written to `out` where it is given."""
         if out is None:
             out = np.empty((len(self.gates), len(self.gates)), dtype)
         self._fill(out, slice(None))
         return out
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """K at these rows and columns."""
         out = np.empty((len(rows), len(rows)))
         self._fill(out, rows)
         return out
 
     def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K times a vector that is zero but for these entries."""
         result = self._flat @ (self._flat[rows].T @ coef)
         for m in self._curved:
             values = self.kernels[m].cross(self.points[m], self.points[m][rows])
@@ -387,25 +359,20 @@ class KernelSource(Source):
         super().__init__(side, side, place)
 
     def pick(self, features: Any, index: np.ndarray) -> Any:
-        """Some points."""
         return features[index]
 
     def values(self, A: Any, B: Any) -> Any:
-        """Values between some points and others."""
         return self.place.asarray(self.kernel.cross(A, B), self.dtype.name)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Points are no samples, and nothing is compared with them here."""
         raise TypeError("points are compared with each other only")
 
 
 def points_in_parts(kernels: Sequence[PointKernel], points: Sequence[Any], place: Place, dtype: np.dtype) -> TileStack:
-    """Kernels of points in parts, with the points of each kernel."""
     return TileStack([_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place)
 
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
-    """The kernel as a function of feature vectors; None where it is none, or the points are sparse."""
     function = None if sp.issparse(points) else declared(kernel.kernel, "point_function")
     return None if function is None else replace(function, gain=function.gain * kernel.gain)
 

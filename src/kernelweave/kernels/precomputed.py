@@ -55,7 +55,6 @@ def _as_text(entry: Any, what: str) -> str:
 
 
 def unique_labels(index: pd.Index, what: str) -> pd.Index:
-    """The labels of an index as text, each of which is there once."""
     labels = pd.Index(as_text(index.tolist(), what), dtype=object)
     if not labels.is_unique:
         raise ValueError(f"the label {labels[labels.duplicated()][0]!r} is there twice in {what}")
@@ -68,10 +67,7 @@ def is_numbered(index: pd.Index) -> bool:
 
 
 def square_matrix(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, pd.Index | None]:
-    """The values of a square data frame, with columns in the order of the rows, and its labels.
-
-    Labels are None where pandas numbered both rows and columns.
-    """
+    """The values of a square data frame, columns in the order of the rows, and its labels if it has any."""
     dtype = np.float32 if (frame.dtypes == np.float32).all() else np.float64
     with blamed_on(what):
         values = frame.to_numpy(dtype=dtype, na_value=np.nan)
@@ -90,7 +86,6 @@ def square_matrix(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, pd.Index 
 
 
 def named(labels: pd.Index) -> str:
-    """A few labels in a message."""
     some = ", ".join(repr(label) for label in labels[:_NAMED])
     return some if len(labels) <= _NAMED else f"{some} and {len(labels) - _NAMED} more"
 
@@ -106,24 +101,17 @@ TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to th
 
 
 class ShownBySize(np.ndarray):
-    """A matrix whose repr is its size."""
-
     def __repr__(self) -> str:
         return f"<{self.shape[0]} x {self.shape[1]} matrix>" if self.ndim == 2 else repr(np.asarray(self))
 
 
 class FrameShownBySize(pd.DataFrame):
-    """A data frame whose repr is its size."""
-
     def __repr__(self) -> str:
         return f"<{self.shape[0]} x {self.shape[1]} matrix>"
 
 
 def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry).
-
-    With the `labels` of rows and columns, messages name an entry that is wrong.
-    """
+    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
     ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
         raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")
@@ -149,18 +137,9 @@ def _entry(wrong: np.ndarray, labels: pd.Index | None, start: int = 0) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """Similarities of new samples to those of a matrix, with the columns of the matrix.
+    """Similarities of new samples to those of a matrix, (n_new, n_columns), NaN in columns that nobody needs.
 
-    Attributes
-    ----------
-    labels : Index or None
-        Of the new samples, as text.
-    values : ndarray of shape (n_new, n_columns)
-        NaN in columns that nobody needs.
-    diagonal : ndarray of shape (n_new,)
-        Similarity of each sample to itself; NaN where it was not given.
-    absent : ndarray of bool, shape (n_new,)
-        The samples that lack this view.
+    The diagonal, each sample's similarity to itself, is NaN where it was not given; `absent` samples lack this view.
     """
 
     labels: pd.Index | None
@@ -204,7 +183,6 @@ def _own_diagonal(frame: pd.DataFrame, labels: pd.Index) -> np.ndarray:
 
 
 def _diagonal(diagonal: Any, labels: pd.Index | None, absent: np.ndarray, what: str) -> np.ndarray:
-    """The similarity of each new sample to itself, NaN where it is unknown."""
     n_new = len(absent)
     if diagonal is None:
         return np.full(n_new, np.nan)
@@ -417,7 +395,6 @@ class Precomputed(ViewKernel):
         return self._copy(**changes)
 
     def _check_agrees(self, block: Block, ids: np.ndarray) -> None:
-        """Raise a `ValueError` where a block has other similarities of a sample than K."""
         known = np.flatnonzero((ids < len(self.K)) & ~block.absent)
         difference = np.abs(np.nan_to_num(block.values[known] - self.K[ids[known]])).max(axis=1, initial=0.0)
         largest = np.abs(self.K).max(initial=np.finfo(float).tiny) if len(known) else 1.0
@@ -446,7 +423,6 @@ class Precomputed(ViewKernel):
         return np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
 
     def _column_labels(self) -> pd.Index:
-        """The labels of the columns that are kept, or the positions as text."""
         kept = self._kept_ids()
         return pd.Index(as_text(kept.tolist(), "ids"), dtype=object) if self.labels is None else self.labels[kept]
 
@@ -468,7 +444,6 @@ class Precomputed(ViewKernel):
         )
 
     def lookups(self, X: Any) -> list[tuple[Precomputed, np.ndarray]]:
-        """This kernel, with the ids of the samples that have one."""
         if X is None:
             return [(self, np.empty(0, dtype=np.int64))]
         values, present = self.read(as_views(X))
@@ -481,7 +456,6 @@ class Precomputed(ViewKernel):
         return super(Precomputed, self._copy()).fit(X, sample_weight, label, y)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
-        """The ids, and which samples have one with similarities."""
         values, present = super().read(views)
         return values, self.there(values, present)
 
@@ -503,7 +477,6 @@ class Precomputed(ViewKernel):
         return other
 
     def learn(self, values, sample_weight):
-        """Check the ids of the training samples."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
@@ -519,11 +492,9 @@ class Precomputed(ViewKernel):
         self._places(ids)
 
     def matrix_function(self):
-        """K[id(a), id(b)]."""
         return MatrixFunction(self)
 
     def cross_of(self, A, B):
-        """K[id(a), id(b)]."""
         return self.entries(self.ids(A), self.ids(B))
 
     def entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -539,7 +510,6 @@ class Precomputed(ViewKernel):
         return values
 
     def _places(self, ids: np.ndarray) -> np.ndarray:
-        """The columns of K that stand for these ids."""
         if self.columns_kept is None:
             return ids
         unknown = ids[~np.isin(ids, self.columns_kept)]
@@ -553,7 +523,6 @@ class Precomputed(ViewKernel):
         return np.searchsorted(self.columns_kept, ids)
 
     def diagonal_of(self, A):
-        """K[id(a), id(a)]."""
         return self.self_similarity[self.ids(A)]
 
     def ids(self, column: np.ndarray) -> np.ndarray:

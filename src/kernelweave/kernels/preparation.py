@@ -33,17 +33,7 @@ from ..views.table import Views
 
 @dataclass(eq=False)
 class Preparation:
-    """A fitted transformer, and the kind of table that it takes; made by `prepare`.
-
-    Attributes
-    ----------
-    transformer : transformer
-    kind : TableKind
-    documents : bool
-        Whether it gets the view's one column as documents.
-    n_features : int
-        How many features it returns.
-    """
+    """A fitted transformer, and the kind of table that it takes; made by `prepare`."""
 
     transformer: Any
     kind: TableKind
@@ -52,10 +42,7 @@ class Preparation:
     n_features: int
 
     def read(self, views: Views, columns: np.ndarray, who: str, label: str) -> tuple[Any, np.ndarray]:
-        """The features of all samples, zero for those that lack the view, and which samples have it.
-
-        Computed once for each `Views`. Messages call the kernel `who`, and its view `label`.
-        """
+        """The features of all samples (0 where the view is lacking) and which have it; computed once per `Views`."""
 
         def compute() -> tuple[Any, np.ndarray]:
             table, present = self.input(views, columns, label)
@@ -72,7 +59,6 @@ class Preparation:
         return views.prepared(self, compute)
 
     def feature_names(self, columns: np.ndarray) -> list[str]:
-        """What the features are called: by `get_feature_names_out`, else by the transformer's name and a number."""
         given = [str(column) for column in columns] if self.kind.names is None else self.kind.names
         for names in ([given], []):  # some take no names, some only their own
             try:
@@ -83,7 +69,6 @@ class Preparation:
         return [f"{prefix}{k}" for k in range(self.n_features)]
 
     def input(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-        """What the transformer gets, of the samples that have the view, and which those are."""
         table, present = self.kind.table(views, columns, label)
         if not present.all():
             table = table.loc[present] if isinstance(table, pd.DataFrame) else table[present]
@@ -106,10 +91,9 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
-    """Fit a copy of a transformer to the samples that have a view.
+    """Fit a copy of a transformer to the samples that have a view, whose columns the selector `view` means.
 
-    `view` is the selector of the columns; messages call the kernel `who`, and the view `label`. The transformer's `fit`
-    gets y where it takes them, and weights where it takes them and samples differ in theirs.
+    Its `fit` gets y where it takes them, and weights where it takes them and samples differ in theirs.
     """
     _check_transformer(transformer, who)
     fitted = clone(transformer)
@@ -177,7 +161,6 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
 
 
 def _is_text_column(views: Views, columns: np.ndarray) -> bool:
-    """Whether a view is one column of text (and not of categories)."""
     if len(columns) != 1 or views.is_sparse(columns):
         return False
     X = views.X
@@ -201,14 +184,13 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _named(transformer: Any, who: str) -> str:
-    # A loaded model has operations in the place of transformers (`saving.transformers`), which users never named.
+    # A loaded model has operations in the place of transformers (`saving.operations`), which users never named.
     name = "" if hasattr(transformer, "takes_documents") else f" {type(transformer).__name__}"
     return f"the transformer{name} of {who}"
 
 
 @contextmanager
 def _blamed_on_transformer(transformer: Any, who: str) -> Iterator[None]:
-    """Raise whatever goes wrong in a transformer as a `ValueError` that names it."""
     try:
         yield
     except MemoryError:
@@ -218,7 +200,6 @@ def _blamed_on_transformer(transformer: Any, who: str) -> Iterator[None]:
 
 
 def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
-    """What a fitted transformer returns, as a float64 array or CSR matrix, checked."""
     with _blamed_on_transformer(transformer, who):
         values = transformer.transform(table)
     if not sp.issparse(values):
@@ -249,7 +230,6 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
 
 
 def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
-    """The features of all samples: those of samples that have the view, and zero rows for the others."""
     if present.all():
         return values
     if not sp.issparse(values):
@@ -266,18 +246,11 @@ def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
 class TableKind:
     """What kind of table some columns become.
 
-    Attributes
-    ----------
-    is_frame : bool
-        Whether it is a data frame; otherwise an array, or a CSR matrix where X or the view is sparse (which is a data
-        frame only where the transformer mentions the names of columns).
-    names : list of str or None
-        The names of a data frame's columns; None numbers them from 0.
-    dtypes : dict from int to dtype
-        The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
-    texts : list of bool or None
-        For each column of a data frame whether it held text in the fit; None where none did. Where such a column holds
-        numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
+    It is a data frame, or else an array or, where X or the view is sparse, a CSR matrix (of which a data frame is made
+    only where the transformer mentions the names of columns). Names of None number the columns from 0. `dtypes` are the
+    types of columns that are not numbers, by their place, without those of text. `texts` flags the columns that held
+    text in the fit: where such a column holds numbers later (a file in which the categories "1", "2" and "X" are all
+    numbers, or empty) they are text again.
     """
 
     is_frame: bool
@@ -309,10 +282,7 @@ class TableKind:
         return cls(is_frame, names, dtypes, texts if is_frame and any(texts) else None)
 
     def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-        """These columns as a table of this kind, and which samples have some value in them.
-
-        A missing cell is NaN, also among objects (and NaT among dates).
-        """
+        """These columns as such a table, with NaN (or NaT) for missing cells, and which samples have some value."""
         X = views.X
         if views.is_sparse(columns):
             values, present = _sparse(views, columns, label)
@@ -362,14 +332,12 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
 
 
 def _within(name: str, view: Any) -> str:
-    """What a column is called within its view."""
     prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
     inside = name.removeprefix(prefix + SEPARATOR)
     return inside or name
 
 
 def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
-    """Sparse columns as one CSR matrix, in which cells may be NaN, and which samples have them."""
     X = views.X
     if sp.issparse(X):
         return X[:, columns], np.ones(views.n_samples, dtype=bool)
@@ -402,7 +370,6 @@ def _number_as_text(value: Any) -> Any:
 
 
 def _as_frame(X: Any, columns: np.ndarray, labels: list[Any]) -> pd.DataFrame:
-    """Columns of an array, or of `KeptColumns` with each its own type."""
     if not isinstance(X, KeptColumns) or any(np.isin(columns, positions).all() for positions, _ in X.blocks):
         return pd.DataFrame(take_columns(X, columns), columns=labels)
     return pd.concat([pd.Series(X.take(columns[[j]])[:, 0]) for j in range(len(columns))], axis=1).set_axis(

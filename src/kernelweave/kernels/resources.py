@@ -74,10 +74,7 @@ class Scratch:
 
 
 def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
-    """Call ``work(task, scratch)`` for each task below `n_tasks`; tasks must not depend on each other.
-
-    They are begun in order. After an error, or Ctrl-C, no other task is begun.
-    """
+    """Call ``work(task, scratch)`` for each task below `n_tasks`, in order; after an error no other task begins."""
     if n_tasks <= 1:
         for task in range(n_tasks):
             work(task, Scratch())
@@ -107,7 +104,6 @@ def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
 
 
 def in_blas_threads(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`function` of every item, in order, by `in_threads`."""
     items = list(items)
     found: list[Any] = [None] * len(items)
 
@@ -135,7 +131,6 @@ class LazyStorageError(ValueError):
 
 
 def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, advice: str) -> LazyStorageError:
-    """The error of what needs so many whole Gram matrices; `advice` is what to use beside ``storage="dense"``."""
     count, needed = _matrices(n_matrices, n_samples, dtype)
     return LazyStorageError(
         f'{what} needs {count} ({needed:.2g} GiB), but with storage="lazy" kernels are kept in parts; '
@@ -144,7 +139,6 @@ def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: 
 
 
 def warn_if_too_large(n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, **advice: Any) -> None:
-    """Emit a `MemoryWarning` where Gram matrices exceed the free memory; parameters are those of `_need`."""
     free = available_memory()
     if free is not None and n_matrices * n_samples**2 * np.dtype(dtype).itemsize > free:
         warn(_need(n_matrices, n_samples, dtype, what, free, **advice), MemoryWarning)
@@ -153,7 +147,6 @@ def warn_if_too_large(n_matrices: int, n_samples: int, dtype: DTypeLike, what: s
 def kernel_memory_error(
     n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, **advice: Any
 ) -> KernelMemoryError:
-    """The error of a fit that ran out of memory; parameters are those of `_need`."""
     return KernelMemoryError(
         f"out of memory: {_need(n_matrices, n_samples, dtype, what, available_memory(), **advice)}"
     )
@@ -185,20 +178,9 @@ def _need(
 ) -> str:
     """How much memory Gram matrices need, and what needs less.
 
-    Parameters
-    ----------
-    n_matrices, n_samples : int
-    dtype : dtype
-    what : str
-        What the matrices are for.
-    free : int or None
-        Bytes.
-    per_kernel : bool
-        Whether fewer kernels would need fewer matrices.
-    has_dtype : bool
-        Whether the user's model has a parameter `dtype` that would make them smaller.
-    instead : sequence of str
-        Parameters with which the user's model would do without them, such as ``storage="lazy"``.
+    `what` is what the matrices are for, and `free` is in bytes. `per_kernel`: fewer kernels would need fewer matrices;
+    `has_dtype`: the model has a parameter `dtype` that makes them smaller; `instead`: parameters with which the model
+    would do without them, such as ``storage="lazy"``.
     """
     count, needed = _matrices(n_matrices, n_samples, dtype)
     there = "" if free is None else f", and {free / 2**30:.1f} GiB are free"
@@ -217,7 +199,6 @@ def _matrices(n_matrices: int, n_samples: int, dtype: DTypeLike) -> tuple[str, f
 
 
 def available_memory() -> int | None:
-    """Free memory in bytes, or None where the system has no such figure."""
     known = [free for free in (_available_on_machine(), *_available_in_groups()) if free is not None]
     return min(known, default=None)
 
@@ -235,7 +216,7 @@ def _available_on_machine() -> int | None:
 
 
 def _available_in_groups() -> Iterator[int]:
-    """What each control group that this process is in has left; none where there are no limits."""
+    """How much memory is left in each control group of this process that has a limit."""
     try:
         lines = (_PROCESSES / "self" / "cgroup").read_text().splitlines()
     except OSError:
@@ -251,7 +232,7 @@ def _available_in_groups() -> Iterator[int]:
 
 
 def _left(root: Path, path: str, limit: str, usage: str, cache: str) -> Iterator[int]:
-    """Limit less usage of a group and of all that contain it; files that are only cached do not count as used."""
+    """What a group and all that contain it have left: the limit less the usage, without files that are only cached."""
     inside = Path(path.lstrip("/"))
     for group in (inside, *inside.parents):  # the last is the root, which may be the only one that a container can read
         try:

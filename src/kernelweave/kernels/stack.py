@@ -4,9 +4,9 @@ A stack computes Gram matrices, whole or in rows, holds which sample has which v
 training samples by the same constants. Combiners reach kernels only through it.
 
 Products of features with a large mean drown the differences between samples. A linear kernel that is centred does not
-change where its features are shifted, so they are lowered by their mean before they are multiplied (`centre_of`). Of
-other functions of products a warning says where their features have too large a mean (`warn_of_large_means`), by the
-rule of `parts.precision` for double precision.
+change where its features are shifted, so they are lowered by their mean before they are multiplied (`centre_of`). For
+other functions of products there is a warning where features have too large a mean (`warn_of_large_means`), by the rule
+of `tiles.functions` for double precision.
 """
 
 from __future__ import annotations
@@ -74,10 +74,7 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
 
 
 def default_kernels(views: Views) -> list[tuple[str, Kernel]]:
-    """One `Linear` kernel per view prefix, or one over all columns where there are none.
-
-    Columns without a prefix, beside others with one, together make the view ``rest``.
-    """
+    """One `Linear` kernel per view prefix (columns without one are the view ``rest``), or one over all columns."""
     groups = {} if views.names is None else prefixes(views.names)
     if set(groups) <= {""}:
         return named_kernels([Linear()])
@@ -246,7 +243,6 @@ class KernelStack:
         present: np.ndarray,
         active: np.ndarray,
     ) -> None:
-        """Make these the samples of the stack; see the attributes of the class."""
         self.reference, self.support, self.rows = reference, support, rows
         self.weight, self.repairs = weight, repairs
         self.active, self.present, self._made = active, present, Made()
@@ -471,7 +467,7 @@ class KernelStack:
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
-        # How a fit computed is nothing that prediction depends on.
+        # Prediction does not depend on how the fit computed.
         restricted.storage, restricted.place, restricted.cache_bytes = "dense", HOST, CACHE_BYTES
         return restricted
 

@@ -55,11 +55,9 @@ class Spectrum(ViewKernel):
         self.k = k
 
     def learn(self, values, sample_weight):
-        """Check the length of the words."""
         check_parameters(self, f"the kernel {self.label_!r}")
 
     def read(self, views):
-        """The strings, and which samples have one."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the kernel {self.label_!r} (Spectrum) needs one column of strings, but its view has "
@@ -77,16 +75,13 @@ class Spectrum(ViewKernel):
         return strings, present
 
     def gram_of(self, A):
-        """Sums over common words of the products of their counts."""
         (counts,) = _counts(self.k, A)
         return products(counts, counts)
 
     def cross_of(self, A, B):
-        """Sums over common words of the products of their counts."""
         return products(*_counts(self.k, A, B))
 
     def diagonal_of(self, A):
-        """The sum of the squared counts."""
         (counts,) = _counts(self.k, A)
         return squared_norms(counts)
 

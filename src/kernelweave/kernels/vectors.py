@@ -41,7 +41,6 @@ class TiledKernel(ViewKernel):
         """A function that gives k(a, a') between two ranges (slices) of rows of A."""
 
     def gram_of(self, A: Any) -> np.ndarray:
-        """k(a, a') for all pairs of rows of A, a new array; exact on the diagonal."""
         if not self._has_tiles(A):
             return self.cross_of(A, A)
         K = symmetric(len(A), self.tile_of(A))
@@ -49,7 +48,6 @@ class TiledKernel(ViewKernel):
         return K
 
     def tile(self, X: Any) -> Tile | None:
-        """A function that gives `gram` between two ranges of samples; None where some sample lacks the view."""
         values, present = self.read(as_views(X))
         return self.tile_of(values) if present.all() and self._has_tiles(values) else None
 
@@ -90,19 +88,15 @@ class Linear(TiledKernel):
         self.transformer = transformer
 
     def point_function(self):
-        """<a, b>."""
         return PointFunction("linear")
 
     def cross_of(self, A, B):
-        """<a, b>."""
         return products(A, B)
 
     def tile_of(self, A):
-        """<a, a'> between ranges of rows."""
         return lambda rows, columns: A[rows] @ A[columns].T
 
     def diagonal_of(self, A):
-        """||a||^2."""
         return squared_norms(A)
 
     def pullback(self, A, Z, weights):
@@ -147,23 +141,18 @@ class Polynomial(TiledKernel):
         self.transformer = transformer
 
     def learn(self, values, sample_weight):
-        """Check the degree and the constant."""
         check_parameters(self, f"the kernel {self.label_!r}")
 
     def point_function(self):
-        """(<a, b> + coef0)^degree."""
         return PointFunction("polynomial", degree=self.degree, coef0=self.coef0)
 
     def cross_of(self, A, B):
-        """(<a, b> + coef0)^degree."""
         return self._power(products(A, B))
 
     def tile_of(self, A):
-        """(<a, a'> + coef0)^degree between ranges of rows."""
         return lambda rows, columns: self._power(A[rows] @ A[columns].T)
 
     def diagonal_of(self, A):
-        """(||a||^2 + coef0)^degree."""
         return self._power(squared_norms(A))
 
     def pullback(self, A, Z, weights):
@@ -184,13 +173,11 @@ def weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def products(A: Any, B: Any) -> np.ndarray:
-    """<a, b> for all pairs of rows, as a dense array."""
     values = A @ B.T
     return values.toarray() if sp.issparse(values) else values
 
 
 def squared_norms(A: Any) -> np.ndarray:
-    """||a||^2 of each row."""
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)
@@ -242,11 +229,9 @@ class Function(ViewKernel):
 
     @property
     def name(self) -> str:
-        """The view's name, or the function's."""
         return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
 
     def learn(self, values, sample_weight):
-        """Check that the function can be called."""
         if not callable(self.function) or isinstance(self.function, type):
             raise ValueError(
                 f"function of the kernel {self.label_!r} (Function) must be a callable f(A, B), not "
@@ -260,7 +245,6 @@ class Function(ViewKernel):
         return K
 
     def cross_of(self, A, B):
-        """function(A, B), checked."""
         # Copies that the user's function may write to; some compiled functions take nothing else.
         K = self.function(A.copy(), B.copy())
         if sp.issparse(K) or np.iscomplexobj(K):

@@ -1,7 +1,5 @@
 """The protocol of a machine: targets and a cost for each sample, and a dual that is solved on any kernel.
 
-The protocol
-------------
 A machine of n samples and q outputs minimises, over weight vectors w_r and biases b_r (r = 1 .. q),
 
     P = 1/2 sum_r ||w_r||^2 + loss(f) + total sum_r b_r,       f[i, r] = <w_r, phi(x_i)> + b_r
@@ -16,20 +14,9 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 1. Since dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), a caller that learns the kernel needs no more than a
 `Solution`.
 
-dual side
-    `solve`, `refine` and `solve_in_working_set` return a `Solution`; `programs` writes the dual out for cone solvers
-    and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
-    `least_objective` is what J counts as where it is 0 and a gap is relative to it.
-primal side
-    `terms`, which state the loss of each sample and output once, for dual solvers and for descent on explicit
-    features; `loss`, `slope` and `conjugate` follow from them.
-samples
-    `subset`, `two_class_problems`, and `without_samples`: what a fitted model stores.
-predictions
-    `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
-    judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
-capabilities, as attributes
-    `n_jobs`, `detects_novelty`, `is_separable`, `is_smooth`, `has_box_dual`, `takes_parts`, `total`.
+Dual solvers and descent on explicit features read the loss from `terms`, which state it once for each sample and
+output; `loss`, `slope` and `conjugate` follow from them. `losses` and `risk` judge predictions by the measure that
+users judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
 
 `losses.Loss` makes a machine with one output from a few lines that state the terms of its dual, and is what
 ``MKLClassifier(machine=...)`` and ``MKLRegressor(machine=...)`` take. The multiclass machines take any of them.
@@ -43,9 +30,7 @@ J       Solution.objective
 C_i     bound (per sample)
 ======  =====================
 
-The terms of a dual
--------------------
-For each sample and output, with z_i = p_i - f_i,
+The terms of a dual are, for each sample and output, with z_i = p_i - f_i,
 
     loss_i(f_i) = max_v  z_i v - e |v| - h_i/2 v^2      over   lower_i <= v <= upper_i,
 
@@ -124,7 +109,6 @@ class DualTerms:
     total: float = 0.0
 
     def __post_init__(self):
-        """Write one quadratic term for each sample."""
         if isinstance(self.linear, np.ndarray):
             quadratic = np.broadcast_to(np.asarray(self.quadratic, dtype=np.float64), np.shape(self.linear))
             object.__setattr__(self, "quadratic", quadratic)
@@ -305,7 +289,6 @@ Operand = np.ndarray | KernelInParts | KernelInBlocks
 
 
 def is_in_blocks(K: Any) -> TypeGuard[KernelInBlocks]:
-    """Whether a kernel has explicit features in blocks of samples."""
     return not isinstance(K, np.ndarray) and hasattr(K, "n_features") and hasattr(K, "refine")
 
 
@@ -635,7 +618,6 @@ class PlainMachine(Machine):
 
 
 def solution_of(result: Result, unit: float = 1.0) -> Solution:
-    """The solution of a machine from that of its dual, whose KKT violation is in these units."""
     return Solution(
         coef=result.solution if result.solution.ndim == 2 else result.solution[:, None],
         intercept=np.atleast_1d(result.multiplier),
@@ -677,7 +659,6 @@ def box_program(
 
 
 def columns(values: np.ndarray, n_outputs: int, n_samples: int | None = None) -> np.ndarray:
-    """`values` as an array with one column for each output, or a ValueError."""
     values = np.asarray(values, dtype=np.float64)
     if n_outputs == 1 and values.ndim == 1:
         values = values[:, None]
@@ -692,7 +673,6 @@ def wrong_sides(values: np.ndarray, y_signed: np.ndarray) -> np.ndarray:
 
 
 def as_bound(bound: float | np.ndarray, n_samples: int) -> np.ndarray:
-    """The upper bound C_i of every sample, from one number or n of them."""
     bound = np.full(n_samples, bound, np.float64) if np.ndim(bound) == 0 else np.asarray(bound, dtype=np.float64)
     if bound.shape != (n_samples,):
         raise ValueError(f"bound must be one number or {n_samples}, got shape {bound.shape}")

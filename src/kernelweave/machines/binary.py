@@ -64,11 +64,9 @@ class BinaryMachine(PlainMachine):
         return _hinge_problem(self.y_signed, self.bound * self.y_signed)
 
     def subset(self, index: np.ndarray) -> BinaryMachine:
-        """Return the same machine on the chosen samples."""
         return BinaryMachine(self.y_signed[index], self.bound[index])
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples on the wrong side of zero (zero counts as -1)."""
         return wrong_sides(values, self.y_signed)
 
 
@@ -138,18 +136,15 @@ class PosteriorMachine(PlainMachine):
         return _hinge_problem(self.soft, ends)
 
     def subset(self, index: np.ndarray) -> PosteriorMachine:
-        """Return the same machine on the chosen samples."""
         return PosteriorMachine(
             self.posterior[index], self.bound[index], y_signed=self.y_signed[index], threshold=self.threshold
         )
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples on the wrong side of zero (zero counts as -1)."""
         return wrong_sides(values, self.y_signed)
 
 
 def _hinge_problem(linear: np.ndarray, ends: np.ndarray) -> dict:
-    """The box QP whose coefficients lie between 0 and these ends."""
     return {
         "linear": linear,
         "lower": np.minimum(ends, 0.0),

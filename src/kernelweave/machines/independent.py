@@ -35,17 +35,13 @@ class MachineMaker(Protocol):
 class IndependentMachines(Machine):
     """Independent machines with one output on one Gram matrix; a subclass supplies `parts`.
 
-    Attributes
-    ----------
-    maker : MachineMaker
-        What makes the single machines, by ``maker.for_targets(targets, bound)``.
+    The single machines are ``maker.for_targets(targets, bound)``.
     """
 
     maker: MachineMaker
 
     @property
     def takes_parts(self) -> bool:
-        """Whether the single machines do."""
         return all(machine.takes_parts for _, _, machine in self._used_outputs()[:1])
 
     @abstractmethod
@@ -87,7 +83,6 @@ class IndependentMachines(Machine):
         gap_tol: float | None,
         max_steps: int | None,
     ) -> Solution:
-        """Solve the outputs that are not kept."""
         in_parts = is_in_parts(K) and self.takes_parts
         size = K.n_samples if in_parts else len(self.matrix(K))
         if size != self.n_samples:
@@ -115,14 +110,13 @@ class IndependentMachines(Machine):
         return join(solutions, coef)
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """The single machines."""
         everybody = np.arange(self.n_samples)
         chosen = [(everybody if rows is None else rows, targets) for rows, targets in self.parts()]
         return [(rows, self.maker.for_targets(targets, self.bound[rows])) for rows, targets in chosen]
 
     @cached_property
     def terms(self) -> DualTerms | None:
-        """Those of the single machines as columns; 0 for samples that do not take part."""
+        """The terms of the single machines as columns, 0 for samples that do not take part."""
         used = self._used_outputs()
         parts = [(k, rows, machine.terms) for k, rows, machine in used]
         smooth = all(machine.is_smooth for _, _, machine in used)
@@ -137,11 +131,9 @@ class IndependentMachines(Machine):
         return DualTerms(found["linear"], found["lower"], found["upper"], found["quadratic"], tube)
 
     def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
-        """Column, samples and machine of each output that has samples."""
         return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
 
     def programs(self) -> list[DualProgram]:
-        """One program for each single machine that has samples."""
         return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
 
@@ -163,7 +155,6 @@ def solve_part(
 
 
 def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """`function` of every item, in order, on `n_jobs` threads."""
     count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
     if count < 0:
         count = max(1, (cpu_count() or 1) + 1 + count)

@@ -165,12 +165,10 @@ class LossMachine(PlainMachine):
 
     @property
     def has_box_dual(self) -> bool:
-        """Whether the loss has no quadratic terms."""
         return not self.terms.quadratic.any()
 
     @property
     def kind(self) -> str:
-        """The loss, by name."""
         return f"machine of the loss {type(self.loss_kind).__name__}"
 
     def problem(self) -> dict:
@@ -197,11 +195,9 @@ class LossMachine(PlainMachine):
         return found | {"quadratic": everywhere(terms.quadratic, 1.0)} if terms.quadratic.any() else found
 
     def subset(self, index: np.ndarray) -> LossMachine:
-        """Return the same machine on the chosen samples."""
         return LossMachine(self.loss_kind, self.y[index], self.bound[index])
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples on the wrong side of zero (zero counts as -1), or squared errors."""
         if self.has_classes:
             return wrong_sides(values, self.y)
         return (columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2

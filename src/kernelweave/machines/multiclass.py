@@ -31,7 +31,6 @@ TIE = 1e-10  # relative: far above the rounding of values, and far below what th
 
 
 def as_labels(labels: np.ndarray, n_classes: int | None) -> tuple[np.ndarray, int]:
-    """Labels 0 .. n_classes - 1 and the number of classes, or a ValueError."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer):
         raise ValueError("labels must be a one-dimensional array of integers")
@@ -66,8 +65,6 @@ def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndar
 
 
 class _ClassMachine(Machine):
-    """Machines of labels, most of them with a column of coefficients for each class."""
-
     decides_with = ("n_classes",)
 
     def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None):
@@ -79,15 +76,12 @@ class _ClassMachine(Machine):
 
     @property
     def n_outputs(self) -> int:
-        """One column for each class."""
         return self.n_classes
 
     def decision(self, values: np.ndarray) -> np.ndarray:
-        """Raw values: the largest wins."""
         return columns(values, self.n_outputs)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples whose predicted class is wrong."""
         decision = self.decision(columns(values, self.n_outputs, self.n_samples))
         return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
 
@@ -122,12 +116,10 @@ class MulticlassMachine(_ClassMachine, IndependentMachines):
         self.n_jobs, self.maker = n_jobs, binary
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Samples and labels of each binary machine."""
         everybody = np.arange(self.n_samples)
         return [(everybody if chosen is None else chosen, signs) for chosen, signs in self.parts()]
 
     def subset(self, index: np.ndarray) -> MulticlassMachine:
-        """Return the same machine on the chosen samples, with the same classes."""
         part = type(self)(
             self.labels[index], self.bound[index], n_classes=self.n_classes, n_jobs=self.n_jobs, binary=self.maker
         )
@@ -154,7 +146,6 @@ class OneVsOneMachine(MulticlassMachine):
 
     @property
     def n_outputs(self) -> int:
-        """One column for each pair."""
         return self.n_classes * (self.n_classes - 1) // 2
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -197,7 +188,6 @@ class OneVsAllMachine(MulticlassMachine):
     """
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return all samples for each class, +1 for its own."""
         return [(None, np.where(self.labels == a, 1.0, -1.0)) for a in range(self.n_classes)]
 
 
@@ -289,7 +279,6 @@ class JointMachine(_ClassMachine):
         return np.where(self._own(), 0.0, self.margins() - lead)
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
-        """Coefficients C of the alphas, which are 0 for the own class."""
         return np.where(self._own(), alpha.sum(axis=1, keepdims=True), -alpha)
 
     def programs(self) -> list[DualProgram]:
@@ -308,7 +297,6 @@ class JointMachine(_ClassMachine):
         ]
 
     def subset(self, index: np.ndarray) -> JointMachine:
-        """Return the same machine on the chosen samples, with the same classes."""
         posterior = None if self.posterior is None else self.posterior[index]
         part = JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
         part.class_count = self.class_count

@@ -47,7 +47,6 @@ class _NoveltyMachine(PlainMachine):
         return chosen * (self.bound.sum() / chosen.sum())
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples that are rejected."""
         return (columns(values, 1, self.n_samples)[:, 0] < 0.0).astype(float)
 
     def risk(self, values: np.ndarray) -> float:
@@ -181,11 +180,9 @@ class SquaredOneClassMachine(_NoveltyMachine):
 
     @property
     def has_box_dual(self) -> bool:
-        """The dual has a diagonal."""
         return False
 
     def problem(self) -> dict:
-        """Return the QP with its diagonal."""
         return {
             "linear": np.zeros(self.n_samples),
             "lower": np.zeros(self.n_samples),

@@ -89,11 +89,9 @@ class RegressionMachine(PlainMachine):
         }
 
     def subset(self, index: np.ndarray) -> RegressionMachine:
-        """Return the same machine on the chosen samples."""
         return RegressionMachine(self.y[index], self.bound[index], epsilon=self.epsilon)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """Squared errors."""
         return (columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2
 
 
@@ -196,7 +194,6 @@ class LeastSquaresMachine(Machine):
         )
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """One machine for each column."""
         everybody = np.arange(self.n_samples)
         return [(everybody, LeastSquaresMachine(target, self.bound)) for target in self.targets.T]
 
@@ -207,7 +204,6 @@ class LeastSquaresMachine(Machine):
         return DualTerms(self.targets, -everywhere, everywhere, quadratic=1.0 / self.bound[:, None])
 
     def programs(self) -> list[DualProgram]:
-        """One unbounded program for each output."""
         everywhere = np.full(self.n_samples, np.inf)
         rest: Any = {
             "total": 0.0,
@@ -221,7 +217,6 @@ class LeastSquaresMachine(Machine):
         ]
 
     def subset(self, index: np.ndarray) -> LeastSquaresMachine:
-        """Return the same machine on the chosen samples."""
         return LeastSquaresMachine(self.targets[index], self.bound[index])
 
     def decision(self, values: np.ndarray) -> np.ndarray:
@@ -230,7 +225,6 @@ class LeastSquaresMachine(Machine):
         return values[:, 0] if self.n_outputs == 1 else values
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """Squared errors, summed over outputs."""
         return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
 
     def _factorise(self, K):
@@ -329,13 +323,11 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
         ]
 
     def subset(self, index: np.ndarray) -> LeastSquaresClassMachine:
-        """Return the same machine on the chosen samples, with the same classes."""
         part = LeastSquaresClassMachine(self.labels[index], self.bound[index], n_classes=self.n_classes)
         part.class_count = self.class_count
         return part
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """1 for samples whose predicted class is wrong."""
         values = columns(values, self.n_outputs, self.n_samples)
         predicted = values[:, 0] > 0.0 if self.n_outputs == 1 else predicted_classes(values, self.class_count)
         return (predicted != self.labels).astype(float)
@@ -388,17 +380,13 @@ class TargetsMachine(IndependentMachines):
         self.strata = None
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return all samples for each target, and its values."""
         return [(None, np.ascontiguousarray(target)) for target in self.targets.T]
 
     def subset(self, index: np.ndarray) -> TargetsMachine:
-        """Return the same machine on the chosen samples."""
         return TargetsMachine(self.maker, self.targets[index], self.bound[index], n_jobs=self.n_jobs)
 
     def decision(self, values: np.ndarray) -> np.ndarray:
-        """Predicted values, a column for each target."""
         return columns(values, self.n_outputs)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
-        """Squared errors, summed over targets."""
         return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)

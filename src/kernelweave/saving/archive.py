@@ -33,7 +33,6 @@ _SEAL = 64  # hexadecimal digits of the checksum in the archive's comment
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dict[str, Any]) -> None:
-    """Write arrays and content, the rest of the document, to an open file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.comment = b"0" * _SEAL
         members = {name: _write_array(archive, name, array) for name, array in arrays.items()}
@@ -47,7 +46,6 @@ def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dic
 
 
 def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the document of an open file; a `ValueError` describes what is wrong with it."""
     size = os.fstat(file.fileno()).st_size
     try:
         archive = zipfile.ZipFile(file)
@@ -126,7 +124,7 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> dict
 
 
 def _checked_entries(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The entries by name, where they are those of a saved model and claim no more bytes than the file has."""
+    """The entries by name, which must be those of a saved model and claim no more bytes than the file has."""
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if DOCUMENT not in names:

@@ -40,7 +40,7 @@ def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> N
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the system that name no file, such as a full disk, or our own temporary one, name `path`."""
+    """Make system errors name `path` that name no file (such as a full disk) or our own temporary file."""
     try:
         yield
     except OSError as error:
@@ -68,7 +68,7 @@ def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def _replaceable(path: Path) -> os.stat_result | None:
-    """What is known of the file to replace, None where there is none."""
+    """The status of the file to replace, None where there is none."""
     try:
         old = path.stat()
     except FileNotFoundError:
@@ -104,7 +104,6 @@ def _by_unnamed_file(path: Path, is_new: bool, mode: int, fill: Callable[[int], 
 
 
 def _by_named_file(path: Path, mode: int, fill: Callable[[int], None]) -> None:
-    """Write a file beside `path`, then rename it."""
     beside, descriptor = _open_named(path, mode)
     try:
         fill(descriptor)
@@ -180,7 +179,6 @@ def _temporary_name(path: Path) -> Path:
 
 
 def _temporary_of(path: Path) -> re.Pattern[str]:
-    """What `_temporary_name` gives."""
     return re.compile(re.escape(f".{path.name[:_LONGEST]}.") + r"[0-9a-f]{16}\.part")
 
 

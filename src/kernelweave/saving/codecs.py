@@ -73,7 +73,6 @@ def plain_dtype(text: Any) -> np.dtype:
 
 
 def check_savable(dtype: np.dtype) -> None:
-    """Raise a `NotSavableError` where arrays of this type cannot be saved."""
     if not _DTYPE.fullmatch(dtype.str):
         raise NotSavableError(f"holds values of type {dtype}, which cannot be saved")
 
@@ -99,7 +98,6 @@ def as_atom(value: Any) -> Any:
 
 
 def from_atom(kind: str, content: Any) -> Any:
-    """The atom that an object with one key stands for."""
     if kind == "float" and content in ("nan", "inf", "-inf"):
         return float(content)
     if kind == "scalar":
@@ -186,7 +184,7 @@ def _series_of(parts: list) -> pd.Series:
 
 
 def _check_column(values: Any, index: Any) -> None:
-    """A single number would be repeated for every entry of the index, of which there may be any number."""
+    """Refuse a single number, which pandas would repeat for every entry of an index of any length."""
     if type(values) is not np.ndarray or not isinstance(index, pd.Index) or values.shape != (len(index),):
         raise ValueError("it holds a pandas column that is no array with one value for each entry of its index")
 
@@ -329,7 +327,6 @@ class Decoder:
         self._depths: list[int] = []
 
     def model(self, rows: list[dict]) -> Any:
-        """The value of the last row, which is the model itself."""
         for row in rows:
             inner = [part["ref"] for part in _parts(row) if isinstance(part, dict) and "ref" in part]
             self.values.append(self._of_row(row))
@@ -386,7 +383,7 @@ def _is_known(cls: type) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """What two values share if they are saved as one value: the object or, for an array, its memory."""
+    """The same for values that are saved as one: the object, or an array's memory (its content if read-only)."""
     if type(value) is not np.ndarray or value.dtype.kind == "O" or value.size == 0:
         return id(value)
     about = value.shape, value.dtype.str, value.flags.writeable

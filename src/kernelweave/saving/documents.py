@@ -116,18 +116,10 @@ def _within_words(document: str, least: int, most: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountTermsOperation(Operation):
-    """The number of times that each term of a vocabulary is in a document.
+    """The number of times that each term of a vocabulary is in a document; `binary` flags terms instead.
 
-    Parameters
-    ----------
-    terms : list of str
-        The vocabulary, in the order of the result's columns.
-    analyzer, ngram_range, lowercase, strip_accents, stop_words, token_pattern
-        As for scikit-learn's `CountVectorizer`; stop words are a list or None.
-    binary : bool
-        Whether terms are flagged rather than counted.
-    dtype : str
-        The type of the counts.
+    Columns of the result are in the order of `terms`. `analyzer`, `ngram_range`, `lowercase`, `strip_accents`,
+    `stop_words` (a list or None) and `token_pattern` are as for scikit-learn's `CountVectorizer`.
     """
 
     terms: list[str]
@@ -141,7 +133,6 @@ class CountTermsOperation(Operation):
     dtype: str
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There are n-grams, and words are found by a pattern that takes little time."""
         if self.ngram_range[0] > self.ngram_range[1] or not self.terms:
             refuse(path, "counts nothing")
         if self.analyzer == "word":
@@ -171,7 +162,6 @@ class CountTermsOperation(Operation):
     n_out = property(lambda self: len(self.terms))
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The counts of each document of a sequence."""
         analyse = self._analyser()
         place_of = {term: place for place, term in enumerate(self.terms)}
         places: list[int] = []
@@ -212,7 +202,6 @@ class CountTermsOperation(Operation):
         return terms_of
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The terms."""
         return np.array(self.terms, dtype=object)
 
 
@@ -227,17 +216,9 @@ def _documents(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeighTermsOperation(Operation):
-    """Counts of terms, their logarithms where asked for, times a weight for each term, then rows of norm 1.
+    """Counts of terms, their logarithms (1 + log, if `sublinear`), times a weight for each term, then rows of norm 1.
 
-    Parameters
-    ----------
-    width : int
-        Number of terms.
-    weights : ndarray of shape (width,) or None
-        Inverse document frequencies.
-    sublinear : bool
-        Whether 1 + log(count) takes the place of the count.
-    norm : "l1", "l2" or None
+    `weights` are inverse document frequencies; `norm` is "l1", "l2" or None.
     """
 
     width: int
@@ -255,7 +236,6 @@ class WeighTermsOperation(Operation):
     )
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """The weighed counts, always sparse."""
         from sklearn.preprocessing import normalize  # slow to import
 
         values = self._table(X, sparse="csr")

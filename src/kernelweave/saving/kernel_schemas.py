@@ -64,7 +64,6 @@ _KERNEL = part(Kernel, "columns")
 
 
 def _preparation_rule(value: Preparation, sizes: Sizes, path: str) -> None:
-    """The operation takes the view's columns, or documents, and gives the features."""
     agree(sizes, "own", value.transformer.n_in, f"{path}.transformer")
     expect(value.n_features, value.transformer.n_out, f"{path}.transformer", "features")
     if value.transformer.takes_documents != value.documents:
@@ -78,7 +77,6 @@ SCHEMAS[Preparation] = Schema(
 
 
 def _nothing_inside(value: Any, sizes: Sizes, path: str) -> None:
-    """An empty dict."""
     if type(value) is not dict or value:
         refuse(path, "is not an empty dict")
 
@@ -136,7 +134,6 @@ SCHEMAS[KeptColumns] = Schema(
 
 
 def _points(value: Any, sizes: Sizes, path: str) -> None:
-    """What prepares the view of a kernel, and points among the features that it makes."""
     together(part("Preparation"), numbers("samples", "features"))(value, sizes, path)
     agree(sizes, "features", value[0].n_features, f"{path}[1]")
 
@@ -158,7 +155,6 @@ SCHEMAS[Views] = Schema(
 
 
 def _view_kernel_rule(value: ViewKernel, sizes: Sizes, path: str) -> None:
-    """A kernel that was given a transformer has what was fitted."""
     if (value.transformer is None) != (value.preparation_ is None):
         refuse(path, "has a transformer that was not fitted, or the other way round")
 
@@ -189,7 +185,6 @@ SCHEMAS[kernels.Clinical] = Schema(
 
 
 def n_features_of(kernel: Kernel) -> int:
-    """How many features a fitted kernel compares."""
     preparation = kernel.preparation_ if isinstance(kernel, ViewKernel) else None
     return len(kernel.columns()) if preparation is None else preparation.n_features
 
@@ -202,7 +197,6 @@ _SCIPY_METRICS = (
 
 
 def _distance_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """The metric is known, and its constants or distances are there."""
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS  # slow to import, and seldom needed
 
     metric = value.metric
@@ -248,7 +242,7 @@ SCHEMAS[kernels.Pairwise] = Schema(
 
 
 def _precomputed_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """Every id has a similarity to itself, and all columns are there where no list of those kept is."""
+    """Every id has a similarity to itself; all columns are there unless there is a list of those that were kept."""
     n_ids = len(value.K) + len(value.rows)
     if len(value.self_similarity) != n_ids:
         refuse(f"{path}.self_similarity", f"has {len(value.self_similarity)} numbers for {n_ids} ids")
@@ -303,7 +297,6 @@ SCHEMAS[kernels.Normalizer] = Schema(
 
 
 def _repair_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """Clipping has its eigenvectors."""
     if value.needs_all_samples:
         numbers("values", low=np.finfo(float).tiny)(vars(value).get("eigenvalues_"), sizes, f"{path}.eigenvalues_")
         numbers("reference", "values")(vars(value).get("basis_"), sizes, f"{path}.basis_")
@@ -324,7 +317,6 @@ SCHEMAS[kernels.Repair] = Schema(
 
 
 def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
-    """Whether X is sparse, or some of these columns are (None: any)."""
     if sp.issparse(X):
         return True
     places = X.sparse_positions()
@@ -332,7 +324,7 @@ def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
 
 
 def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
-    """A kernel, or a part of it, makes samples sparse only where those of the fit were, or its transformer did."""
+    """Refuse a kernel that makes samples sparse although neither those of the fit were nor its transformer did."""
     parts = vars(kernel)
     prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
     if parts.get("sparse_") is True and not (
@@ -345,7 +337,6 @@ def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) ->
 
 
 def _stack_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """Kernels that are used have their constants, and their columns are there."""
     kept = value.reference.X
     there = None if sp.issparse(kept) else [columns for columns, *_ in [*kept.blocks, *(kept.sparse or [])]]
     for m in np.flatnonzero(value.active):
@@ -419,7 +410,6 @@ SCHEMAS[DirectMap] = Schema(
 
 
 def _columns_of(kernel: Kernel, path: str) -> int:
-    """How many features a fitted kernel of one view compares."""
     if kernel.reads_ids or kernel.join_function() is not None or not hasattr(kernel, "columns_"):
         refuse(path, f"is a {type(kernel).__name__}, which it never is")
     return n_features_of(kernel)
@@ -435,7 +425,6 @@ SCHEMAS[FourierMap] = Schema({"frequencies": numbers("read", "frequencies")}, _f
 
 
 def _exact_rule(value: ExactMap, sizes: Sizes, path: str) -> None:
-    """The kernel has as many features."""
     try:
         width = expanded_width(value.kernel, value.label)
     except ValueError:
@@ -447,7 +436,6 @@ SCHEMAS[ExactMap] = Schema({"width": count(1)}, _exact_rule)
 
 
 def _transformer_rule(value: TransformerMap, sizes: Sizes, path: str) -> None:
-    """The transformer takes the kernel's features and gives those of the map."""
     agree(sizes, "own", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.preparation")
     agree(sizes, "features", value.preparation.n_features, f"{path}.preparation")
 
@@ -456,7 +444,7 @@ SCHEMAS[TransformerMap] = Schema({"preparation": part(Preparation, "own")}, _tra
 
 
 def _projected_rule(value: ProjectedMap, sizes: Sizes, path: str) -> None:
-    """What is projected are the kernel's features, and landmarks and frequencies are those of projected samples."""
+    """The kernel's features are what is projected; landmarks and frequencies are those of projected samples."""
     agree(sizes, "read", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.directions")
     term = value.term
     if isinstance(term, NystroemTerm):

@@ -17,8 +17,6 @@ record              combined kernel
 `OutputStates`      `OutputKernels`, with a record for each output
 the kernel itself   any other class, which `load(classes=...)` names
 ==================  =====================================================================
-
-Each declaration, with the functions before it, will stand beside its class as the class attribute `_saved`.
 """
 
 from __future__ import annotations
@@ -131,7 +129,7 @@ SCHEMAS[GatingInputs] = Schema(
 
 
 def _feature_source_rule(value: FeatureSource, sizes: Sizes, path: str) -> None:
-    """There are columns, and as many of them, or of what kernels make of them, as inputs."""
+    """There are columns, and they (or what kernels make of them) are as many as the inputs."""
     if not value.groups_:
         refuse(f"{path}.groups_", "are empty")
     readers = [None] * len(value.groups_) if value.readers_ is None else value.readers_
@@ -157,7 +155,6 @@ SCHEMAS[FeatureSource] = Schema(
 
 
 def _kernel_map_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """The kernel takes landmarks as they are."""
     check_sparse(value.kernel_, value.landmarks_.X, f"{path}.kernel_")
 
 
@@ -186,7 +183,6 @@ def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -
 
 
 def _projected_features_rule(value: ProjectedFeatures, sizes: Sizes, path: str) -> None:
-    """The features of the chosen kernels are as many as the inputs."""
     total = 0
     for m in value.chosen:
         if m >= sizes["kernels"]:
@@ -224,7 +220,6 @@ SCHEMAS[ViewFeatures] = Schema(
 
 
 def _kernel_features_rule(value: KernelFeatures, sizes: Sizes, path: str) -> None:
-    """Eigenvectors come with their eigenvalues."""
     if value.training is not None:
         numbers("values")(vars(value).get("eigenvalues"), sizes, f"{path}.eigenvalues")
 
@@ -242,10 +237,7 @@ SCHEMAS[KernelFeatures] = Schema(
 
 
 class Record:
-    """Plain data under the names of the file.
-
-    A subclass names the attributes of the combined kernel that it takes.
-    """
+    """Plain data under the names of the file; a subclass names the attributes of the combined kernel that it takes."""
 
     _taken: tuple[str, ...]
 
@@ -261,7 +253,6 @@ class Record:
         return cls(**{name: getattr(kernel, name) for name in cls._taken})
 
     def _restored(self, combiner: Any, theta: np.ndarray) -> CombinedKernel:
-        """The combined kernel of a fitted combiner."""
         raise NotImplementedError
 
 
@@ -279,7 +270,7 @@ class AugmentedStack(Record):
 
 
 class DifferenceState(Record):
-    """The samples of the kernel itself are ``rows`` of those of ``differences``."""
+    """The samples of the kernel itself are the ``rows`` of the samples of ``differences``."""
 
     _taken = ("stack", "signs", "first_coef", "first_intercept", "repair", "differences")
     _saved = Schema(
@@ -309,7 +300,6 @@ class GatedStack(Record):
     _taken: tuple[str, ...] = ("stack", "inputs", "gates", "active", "open_share")
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Gates are open for kernels that prediction can evaluate."""
         if self.gates[:, ~self.active].any():
             refuse(f"{path}.gates", "are open for kernels that are not active")
         if type(self) is GatedStack and (self.active & ~self.stack.active).any():
@@ -383,7 +373,6 @@ class ExplicitState(Record):
     """``stack`` (the kernels, without samples), ``maps`` (their features), ``n_samples`` (of the fit)."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """No samples are kept, and kernels that are used have features."""
         if self.stack.n_samples:
             refuse(f"{path}.stack", "holds training samples")
         for m, found in enumerate(self.maps):
@@ -417,7 +406,6 @@ class ExplicitGates(ExplicitState):
     """As `ExplicitState`, with what gates are computed of."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Gates are open for kernels that prediction can evaluate."""
         if (self.active & ~self.stack.active).any():
             refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
@@ -444,7 +432,6 @@ class OutputStates(Record):
     """For each output: ``states`` (its record), ``rows``, ``active``, ``thetas``."""
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There is a state, with its parameters and samples, for each output."""
         for name in ("rows", "active", "thetas"):
             expect(len(self.states), len(getattr(self, name)), f"{path}.{name}", "outputs")
         for place, (state, rows) in enumerate(zip(self.states, self.rows, strict=True)):
@@ -494,7 +481,6 @@ _EXPLICIT_RECORDS: dict[type, type] = {
 
 
 def record_of(kernel: Any) -> Any:
-    """The record of a combined kernel that was restricted to its support vectors."""
     cls: Any = (_RECORDS if kernel.of_samples else _EXPLICIT_RECORDS).get(type(kernel))
     if cls is None:
         return kernel
@@ -503,7 +489,6 @@ def record_of(kernel: Any) -> Any:
 
 
 def kernel_of(combiner: Combiner, record: Any, theta: np.ndarray) -> CombinedKernel:
-    """The combined kernel of a fitted combiner, from its record and parameters."""
     if isinstance(record, CombinedKernel):
         return record
     return _of_stack(combiner, record, theta) if isinstance(record, KernelStack) else record._restored(combiner, theta)
@@ -547,7 +532,6 @@ def unpack(model: Any) -> None:
 
 
 def _state_of(combiner: Combiner, explicit: bool) -> type:
-    """The class of the record of a combiner's kernel."""
     if explicit:
         return ExplicitGates if isinstance(combiner, GatedCombiner) else ExplicitState
     if isinstance(combiner, combiners.GeneralizedMKL) and combiner.form == "product":
@@ -600,7 +584,6 @@ def _check_difference(combiner: Any, state: DifferenceState, sizes: Sizes, path:
 
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
-    """Check what the combiner's prediction assumes of state and theta."""
     if not is_own(type(state)) and not is_own(type(combiner)):
         return
     if type(state) is not _state_of(combiner, isinstance(state, ExplicitState)):
@@ -624,13 +607,11 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
 
 
 def _combined_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A model's combiner, its parameters theta and its state belong together."""
     fields = vars(value)
     _check_combination(value.combiner_, fields["_state"], fields["_theta"], sizes, path)
 
 
 def _coefficients_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A model has coefficients of support vectors, or of the features of each of its kernels."""
     fields = vars(value)
     state = fields["_state"]
     first = state.states[0] if isinstance(state, OutputStates) and state.states else state
@@ -699,7 +680,6 @@ SCHEMAS[estimators.MKLClassifier] = CLASS_LABELS | Schema(rule=_machine_rule) | 
 
 
 def _label(value: Any, sizes: Sizes, path: str) -> None:
-    """A name of a row or column: text, a number, or a tuple of such."""
     if not all(map(is_entry, value if type(value) is tuple else (value,))):
         refuse(path, "is no label: neither text nor a number")
 

@@ -207,7 +207,6 @@ class _SupportColumns:
             self._ids[place] = np.union1d(self._ids[place], ids)
 
     def _place_of(self, kernel: Any) -> int:
-        """The place of the kernel's matrix among those that differ."""
         if id(kernel.K) not in self._place:
             equal = (place for place, other in enumerate(self._matrices) if kernel.equals(other))
             place = next(equal, len(self._matrices))
@@ -243,7 +242,6 @@ class _Preparations:
         return saved
 
     def _changes(self, value: Any) -> dict[str, Any]:
-        """The attributes that are others in the file."""
         name = type(value).__name__ if is_own(type(value)) else None
         if isinstance(value, Views):
             return self._points(value) if value.holds_points else {}
@@ -267,7 +265,6 @@ class _Preparations:
         return changes
 
     def _approximation(self, given: Any, where: str) -> Any:
-        """The parameter `approximation` with descriptions of the transformers in it."""
         if isinstance(given, Mapping):
             return {name: self._approximation(each, f"{where}[{name!r}]") for name, each in given.items()}
         is_plain = given is None or isinstance(given, str | Approximation)

@@ -58,12 +58,10 @@ class Operation:
 
     @property
     def n_in(self) -> int:
-        """Number of columns of the table."""
         return self.width
 
     @property
     def n_out(self) -> int:
-        """Number of columns of the result."""
         return self.n_in
 
     def transform(self, X: Any) -> Any:
@@ -108,14 +106,11 @@ class Operation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeepOperation(Operation):
-    """The table as it is."""
-
     width: int
 
     _saved = Schema({"width": size("in")})
 
     def transform(self, X: Any) -> Any:
-        """The table."""
         self._check_width(X)
         return X
 
@@ -132,7 +127,6 @@ class ScaleOperation(Operation):
     limits: tuple[float, float] | None = None
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Nothing is divided by 0."""
         if self.divisor is not None and (self.divisor == 0.0).any():
             refuse(f"{path}.divisor", "holds 0")
 
@@ -178,7 +172,6 @@ class UnitNormOperation(Operation):
     _saved = Schema({"width": size("in"), "norm": one_of("l1", "l2", "max")})
 
     def transform(self, X: Any) -> Any:
-        """Rows of norm 1; a sparse table stays sparse."""
         from sklearn.preprocessing import normalize  # slow to import
 
         return normalize(self._table(X, sparse="csr"), norm=self.norm, axis=1, copy=False)
@@ -206,7 +199,6 @@ class RotateOperation(Operation):
     n_out = property(lambda self: self.components.shape[0])
 
     def transform(self, X: Any) -> np.ndarray:
-        """The projected samples, an array also where the table is sparse."""
         projected = np.asarray(self._table(X, sparse="csr") @ self.components.T)
         if self.mean is not None:
             projected -= self.mean.reshape(1, -1) @ self.components.T  # afterwards: a sparse table stays sparse
@@ -215,18 +207,15 @@ class RotateOperation(Operation):
         return projected
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The prefix with the number of the component."""
         return np.array([f"{self.prefix}{place}" for place in range(self.n_out)], dtype=object)
 
 
 def _check_entry(value: Any, sizes: Sizes, path: str) -> None:
-    """Text, a number (which may be NaN), or None."""
     if not is_plain(value):
         refuse(path, f"is a {type(value).__name__}, which is neither text nor a number")
 
 
 def is_plain(entry: Any) -> bool:
-    """Whether a cell or category is text, a number, or None."""
     return entry is None or isinstance(entry, str | bool | int | float | np.number | np.bool_)
 
 
@@ -238,11 +227,9 @@ class _Filling(Operation):
 
     @property
     def n_out(self) -> int:
-        """Columns that are kept, and flags."""
         return len(self.kept) + (0 if self.flagged is None else len(self.flagged))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names of the kept columns, and those of flagged ones behind ``missingindicator_``."""
         names = self._names_in(input_features)
         flags = [] if self.flagged is None else [f"missingindicator_{name}" for name in names[self.flagged]]
         return np.concatenate([names[self.kept], np.array(flags, dtype=object)])
@@ -255,20 +242,9 @@ class _Filling(Operation):
 class FillOperation(_Filling):
     """Missing cells of each kept column are filled with its value; then come columns that flag missing cells.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns of the table.
-    marker : float, int, str or None
-        What a missing cell holds.
-    kept : ndarray of int
-        Positions of the columns that are kept: those with a value to fill in.
-    values : ndarray of shape (len(kept),)
-        Numbers, or objects for text.
-    flagged : ndarray of int or None
-        Positions of the columns whose missing cells are flagged.
-    kind : "float", "object" or "any"
-        How cells are read: as numbers, as objects, or as they are.
+    A missing cell holds `marker`. `kept` are the positions of the columns with a value to fill in, `values` these
+    values (numbers, or objects for text), and `flagged` the positions of the columns whose missing cells are flagged.
+    Cells are read as numbers ("float"), as objects ("object") or as they are ("any").
     """
 
     width: int
@@ -279,7 +255,6 @@ class FillOperation(_Filling):
     kind: str
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Objects are filled with objects, and numbers with numbers."""
         dtype = self.values.dtype
         if (dtype.kind == "O") != (self.kind == "object"):
             refuse(f"{path}.values", f"are of the type {dtype}, which is not for cells of kind {self.kind}")
@@ -333,7 +308,6 @@ def _is_nan(marker: Any) -> bool:
 
 
 def _cells(values: np.ndarray, marker: Any) -> np.ndarray:
-    """Which cells hold the marker of missing ones."""
     if _is_nan(marker):
         return values != values
     if isinstance(marker, str) and values.dtype.kind != "O":
@@ -347,19 +321,8 @@ class NeighborsFillOperation(_Filling):
 
     Distances are Euclidean over the columns that both samples have, scaled to all columns. Where a sample shares no
     column with any of them, the mean of the column takes its place. Behind the filled columns come those that flag
-    missing cells.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples, n_in)
-        Those of the fit, with NaN for missing cells.
-    n_neighbors : int
-    by_distance : bool
-        Whether samples count by the inverse of their distance.
-    kept : ndarray of int
-        Positions of the columns that are kept; one that no sample of the fit has is 0.
-    flagged : ndarray of int or None
-        Positions of the columns whose missing cells are flagged.
+    missing cells. `samples` are those of the fit, with NaN for missing cells, which count by the inverse of their
+    distance where `by_distance`; of the `kept` columns, one that no sample of the fit has is 0.
     """
 
     samples: np.ndarray
@@ -381,7 +344,6 @@ class NeighborsFillOperation(_Filling):
     n_in = property(lambda self: self.samples.shape[1])
 
     def transform(self, X: Any) -> np.ndarray:
-        """The filled table and the flags."""
         from sklearn.metrics.pairwise import nan_euclidean_distances  # slow to import
 
         values = self._table(X, dtype=[*_FLOATS, np.float16], nan=True)
@@ -453,13 +415,11 @@ def _check_categories(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_number(value: Any, sizes: Sizes, path: str) -> None:
-    """A number, which may be NaN."""
     if not _is_nan(value):
         number()(value, sizes, path)
 
 
 def _check_lengths(operation: _Encoding, name: str, sizes: Sizes, path: str) -> None:
-    """There is an entry for each category of each column."""
     entries = getattr(operation, name)
     agree(sizes, "in", len(entries), f"{path}.{name}")
     for column, (categories, own) in enumerate(zip(operation.categories, entries, strict=True)):
@@ -467,8 +427,6 @@ def _check_lengths(operation: _Encoding, name: str, sizes: Sizes, path: str) -> 
 
 
 class _Encoding(Operation):
-    """An operation on categories, of which there is a list for each column."""
-
     categories: list[np.ndarray]
 
     n_in = property(lambda self: len(self.categories))
@@ -488,7 +446,6 @@ class _Encoding(Operation):
 
 
 def _columns_of(X: Any) -> list[np.ndarray]:
-    """The columns of a table, each with the type that it has there."""
     if hasattr(X, "iloc"):
         columns = [X.iloc[:, place] for place in range(X.shape[1])]
         return [check_array(column, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan") for column in columns]
@@ -502,24 +459,9 @@ def _columns_of(X: Any) -> list[np.ndarray]:
 class OneHotOperation(_Encoding):
     """A column of flags per category, or per group of rare ones; each category of a column sets at most one flag.
 
-    Parameters
-    ----------
-    categories : list of ndarray
-        Those of each column: sorted numbers, or text.
-    places : list of ndarray of int
-        For each category the position of its flag in the result; -1 where it has none.
-    unknown : ndarray of int
-        The position of the flag of unknown categories, per column of the table; -1 for none.
-    owners : ndarray of int, of length n_out
-        The column of the table to which a flag belongs.
-    labels : list of str, of length n_out
-        The categories that flags stand for, as parts of their names.
-    refuses, warns : bool
-        Whether unknown categories are an error, and whether they are worth a warning.
-    sparse : bool
-        Whether the result is sparse.
-    dtype : str
-        The type of its entries.
+    For each category, `places` has the position of its flag in the result, -1 where it has none; `unknown` has that of
+    unknown categories for each column of the table, and `refuses` and `warns` say whether these are an error, or worth
+    a warning. For each flag, `owners` has the column of the table, and `labels` the categories as parts of its name.
     """
 
     categories: list[np.ndarray]
@@ -556,7 +498,6 @@ class OneHotOperation(_Encoding):
     n_out = property(lambda self: len(self.labels))
 
     def transform(self, X: Any) -> Any:
-        """The flags."""
         codes = self._codes(X, self.refuses)
         strange = [place for place, own in enumerate(codes) if (own == UNKNOWN).any()]
         if self.warns and strange:
@@ -572,7 +513,6 @@ class OneHotOperation(_Encoding):
         return result if self.sparse else result.toarray()
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The column's name and the category."""
         names = self._names_in(input_features)
         pairs = zip(names[self.owners], self.labels, strict=True)
         return np.array([f"{name}_{label}" for name, label in pairs], dtype=object)
@@ -580,19 +520,7 @@ class OneHotOperation(_Encoding):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrdinalOperation(_Encoding):
-    """A number for each category.
-
-    Parameters
-    ----------
-    categories : list of ndarray
-        Those of each column: sorted numbers, or text.
-    numbers : list of ndarray of float
-        The number for each category, which may be NaN.
-    unknown : float or None
-        The number for unknown categories; None where they are an error.
-    dtype : str
-        The type of the result.
-    """
+    """A number, which may be NaN, for each category; unknown ones are an error where `unknown` is None."""
 
     categories: list[np.ndarray]
     numbers: list[np.ndarray]
@@ -613,7 +541,6 @@ class OrdinalOperation(_Encoding):
     )
 
     def transform(self, X: Any) -> np.ndarray:
-        """The numbers."""
         codes = self._codes(X, self.unknown is None)
         other = np.nan if self.unknown is None else self.unknown
         columns = [np.append(own, other)[code] for own, code in zip(self.numbers, codes, strict=True)]
@@ -627,7 +554,6 @@ class ChainOperation(Operation):
     steps: list[Operation]
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Each step takes what the one before gives."""
         if not self.steps:
             refuse(f"{path}.steps", "are empty")
         for place, (first, second) in enumerate(zip(self.steps[:-1], self.steps[1:], strict=True)):
@@ -642,13 +568,11 @@ class ChainOperation(Operation):
     n_out = property(lambda self: self.steps[-1].n_out)
 
     def transform(self, X: Any) -> Any:
-        """The result of the last step."""
         for step in self.steps:
             X = step.transform(X)
         return X
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names that pass through all steps."""
         names: Any = input_features
         for step in self.steps:
             names = step.get_feature_names_out(names)
@@ -659,23 +583,9 @@ class ChainOperation(Operation):
 class ByColumnsOperation(Operation):
     """Operations on groups of columns, and their results side by side.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns of the table.
-    names : list of str
-        What each group is called.
-    columns : list of ndarray of int
-        The positions of the columns of each group.
-    single : list of bool
-        Whether the group is one column, handed over as a sequence (of documents, for example).
-    operations : list of Operation
-    weights : list of float or None
-        By which the result of each group is multiplied; None leaves it as it is.
-    sparse : bool
-        Whether the result is sparse.
-    prefixes : bool
-        Whether the names of the result begin with those of the groups.
+    For each group there are a name, the positions of its columns, whether it is a single column that is passed on as a
+    sequence (of documents, for example), an operation, and the weight of the result, None for 1. `prefixes`: the names
+    of the result begin with those of the groups.
     """
 
     width: int
@@ -688,7 +598,6 @@ class ByColumnsOperation(Operation):
     prefixes: bool
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Each group has as many columns as its operation takes, and documents come as one column."""
         for place, (columns, own) in enumerate(zip(self.columns, self.operations, strict=True)):
             expect(own.n_in, len(columns), f"{path}.columns[{place}]", "columns")
             if own.takes_documents != self.single[place]:
@@ -711,7 +620,6 @@ class ByColumnsOperation(Operation):
     n_out = property(lambda self: sum(int(operation.n_out) for operation in self.operations))
 
     def transform(self, X: Any) -> Any:
-        """The results of all groups."""
         if not hasattr(X, "shape"):
             X = check_array(X, dtype=object, ensure_all_finite="allow-nan")
         self._check_width(X)
@@ -740,13 +648,10 @@ class ByColumnsOperation(Operation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedOperation(Operation):
-    """An operation that was fitted on columns with these names."""
-
     names: list[str]
     operation: Operation
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """There is a name for each column of a table."""
         agree(sizes, "in", self.operation.n_in, f"{path}.operation")
         if self.operation.takes_documents:
             refuse(f"{path}.operation", "takes documents, which have no names")
@@ -757,11 +662,9 @@ class NamedOperation(Operation):
     n_out = property(lambda self: self.operation.n_out)
 
     def transform(self, X: Any) -> Any:
-        """The result of the operation."""
         return self.operation.transform(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """The names that the operation makes of those of the columns."""
         if input_features is not None and list(input_features) != self.names:
             raise ValueError("input_features is not equal to feature_names_in_")
         return self.operation.get_feature_names_out(self.names)

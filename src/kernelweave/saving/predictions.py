@@ -122,7 +122,6 @@ def _write_npy(
 
 
 def _npy_type(values: np.ndarray, model: Any) -> np.dtype:
-    """The type of all results; text has the length of the longest class."""
     if values.dtype != object:
         return values.dtype
     labels = [*getattr(model, "classes_", ()), *getattr(model, "kernel_names_", ())]
@@ -154,7 +153,6 @@ def _write_parquet(
 
 
 def _columns(name: str, values: Any, model: Any) -> dict[str, Any]:
-    """The columns of one result."""
     start = _NAMES.get(name, name)
     if isinstance(values, pd.DataFrame):
         keys = ["__".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in values.columns]

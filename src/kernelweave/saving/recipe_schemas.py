@@ -2,8 +2,6 @@
 
 The model inside a `CohortModel` is of any kind that `recipes` makes; what it reads is a table, which the layout makes
 of X. Children of a node of a tree stand behind it, so that no forged tree has a way without an end.
-
-Each declaration, with the functions before it, will stand beside its class as the class attribute `_saved`.
 """
 
 from __future__ import annotations
@@ -52,7 +50,6 @@ _MODELS = (MKLClassifier, MKLRegressor, StackedViews, ColumnModel)
 
 
 def _task_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """A classification has classes, and a regression has none."""
     if (value.task_ == "classification") != ("classes_" in vars(value)):
         refuse(f"{path}.classes_", f"are not those of a {value.task_}")
     if value.task_ == "classification":
@@ -93,7 +90,6 @@ SCHEMAS[ViewColumns] = Schema(
 
 
 def _layout_rule(value: TableLayout, sizes: Sizes, path: str) -> None:
-    """Each view, and each column of the table, is there once."""
     names = [name for view in value.views for name in ([view.name] if view.is_sparse else view.names)]
     if not value.views or len(set(value.names)) < len(value.views) or len(set(names)) < len(names):
         refuse(f"{path}.views", "are not there, or one of them is there twice")
@@ -114,7 +110,6 @@ SCHEMAS[PairStructure] = Schema(
 
 
 def _summary_rule(value: CohortSummary, sizes: Sizes, path: str) -> None:
-    """Columns of categories are columns, and shares are at most 1."""
     if not set(value.categories) <= set(value.columns):
         refuse(f"{path}.categories", "are not among the columns")
     if len(value.shares) and value.shares.max() > 1.0:
@@ -195,7 +190,6 @@ SCHEMAS[CohortModel] = _TASK | Schema(
 
 
 def _design_rule(value: Design, sizes: Sizes, path: str) -> None:
-    """The operation takes all columns, as a table, and makes as many features as there are."""
     agree(sizes, "columns", value.transformer.n_in, f"{path}.transformer")
     agree(sizes, "features", value.transformer.n_out, f"{path}.transformer")
     if value.transformer.takes_documents:
@@ -223,7 +217,7 @@ _TREE_TYPES = {
 
 
 def _trees_rule(value: TreeSum, sizes: Sizes, path: str) -> None:
-    """Ways from node to node lead onwards, to features and values that are there."""
+    """Children come after their parents, and nodes refer to features and values that exist."""
     for name, dtype in _TREE_TYPES.items():
         if getattr(value, name).dtype != dtype:
             refuse(f"{path}.{name}", f"is an array of {getattr(value, name).dtype}, which it never is")
@@ -260,13 +254,11 @@ SCHEMAS[TreeSum] = Schema(
 
 
 def _n_outputs(value: Any) -> int:
-    """How many columns decision values have."""
     n_classes = len(value.classes_) if value.task_ == "classification" else 1
     return n_classes if n_classes > 2 else 1
 
 
 def _column_model_rule(value: ColumnModel, sizes: Sizes, path: str) -> None:
-    """The scores are those of the kind of model, with an output for each class or target."""
     if isinstance(value.scores_, LinearScores) != (value.kind_ == "linear"):
         refuse(f"{path}.scores_", f"is a {type(value.scores_).__name__}, which the kind {value.kind_!r} never has")
     both = value.kind_ == "forest" and value.task_ == "classification"
@@ -288,7 +280,6 @@ SCHEMAS[ColumnModel] = _TASK | Schema(
 
 
 def _stacked_rule(value: StackedViews, sizes: Sizes, path: str) -> None:
-    """Machines are of the task, and know classes that are there; views have columns."""
     n_values = _n_outputs(value)
     agree(sizes, "outputs", n_values, f"{path}.intercept_")
     agree(sizes, "values", n_values, f"{path}.means_")

@@ -43,7 +43,6 @@ SCHEMAS[reduction.LocalFisher] = COLUMNS | Schema(
 
 
 def _from_estimator_rule(value: Any, sizes: Sizes, path: str) -> None:
-    """The estimator has projections."""
     if not isinstance(value.estimator_.combiner_, combiners.Projected):
         refuse(f"{path}.estimator_", "has no projections")
 

@@ -125,7 +125,6 @@ def class_named(name: str) -> type:
 
 
 def name_in_files(cls: type) -> str:
-    """The name that a class has in files."""
     return next((name for name, now in RENAMED_CLASSES.items() if now == cls.__name__), cls.__name__)
 
 
@@ -189,7 +188,6 @@ def needed_classes(names: Any, given: dict[str, type]) -> dict[str, type]:
 
 
 def _first_machine(fields: Mapping[str, Any]) -> str:
-    """What `machine_` of an exact model is, from its parameters."""
     machine = fields.get("machine", "auto")
     if not isinstance(machine, str):
         return type(machine).__name__
@@ -197,10 +195,7 @@ def _first_machine(fields: Mapping[str, Any]) -> str:
 
 
 def _former(cls: type, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes of fitted models that came after the first files, with the values that all models had then.
-
-    They are saved only where they have another value.
-    """
+    """Attributes of fitted models that are saved only where they differ from what all models of the first files had."""
     if not issubclass(cls, KernelMachineEstimator):
         return {}
     return {"storage_": "dense", "machine_": _first_machine(fields)}
@@ -208,7 +203,6 @@ def _former(cls: type, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
-    """The parameters of an estimator, kernel or the like that have a default."""
     if not issubclass(cls, BaseEstimator):
         return {}
     parameters = signature(cls).parameters.values()

@@ -63,15 +63,12 @@ _REMEDY = "which a saved model cannot hold; pickle the model instead, or prepare
 
 
 def refuse_transformer(where: str, what: str) -> NoReturn:
-    """Raise the `ValueError` that names what cannot be saved."""
     raise ValueError(f"{where} is {what}, {_REMEDY}")
 
 
 def as_operation(transformer: Any, where: str, width: int) -> Operation:
     """The operation that does what a fitted transformer does.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> from kernelweave.saving.transformers import as_operation
@@ -87,7 +84,6 @@ def as_operation(transformer: Any, where: str, width: int) -> Operation:
 
 
 def _names_in(transformer: Any) -> Any:
-    """The names of the columns of the fit, None where they had none."""
     if type(transformer).__name__ == "Pipeline":
         first = next((step for _, step in transformer.steps if not _passes(step)), None)
         return _names_in(first)
@@ -95,7 +91,6 @@ def _names_in(transformer: Any) -> Any:
 
 
 def _passes(step: Any) -> bool:
-    """Whether a step or part leaves columns as they are."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
@@ -209,7 +204,6 @@ def _groups(given: Any, place: int, without: int | None = None) -> tuple[np.ndar
 
 
 def _categories(given: Any, where: str) -> list[np.ndarray]:
-    """The categories of each column: numbers, or objects for text."""
     found = [np.array(own) if own.dtype.kind in "fiub" else own.astype(object) for own in given.categories_]
     for own in found:
         if own.dtype.kind == "O" and not all(is_plain(entry) for entry in own):
@@ -379,7 +373,6 @@ _OUTPUTS = ("default", "pandas", "polars")
 
 @cache
 def transformer_named(name: str) -> type:
-    """A class of `TRANSFORMERS`, imported where it is not yet."""
     return getattr(import_module(TRANSFORMERS[name][0]), name)
 
 
@@ -424,7 +417,6 @@ def described(transformer: Any, where: str, known: dict[int, Description]) -> De
 
 
 def _held(value: Any, parameter: str, owner: Any, where: str, known: dict[int, Description]) -> Any:
-    """A value of a parameter, with descriptions in the place of transformers and selectors."""
     if _is_a(value, "make_column_selector"):
         return described(value, where, known)
     if parameter == "steps":
@@ -459,7 +451,6 @@ def _is_same(value: Any, default: Any) -> bool:
 
 @cache
 def _parameters(name: str) -> dict[str, Any]:
-    """The parameters of a class, each with its default."""
     return {each.name: each.default for each in signature(transformer_named(name)).parameters.values()}
 
 
@@ -485,7 +476,6 @@ def built(name: Any, parameters: dict[str, Any], output: Any) -> Any:
 
 
 def _check_parts(parts: Any, length: int, what: str) -> None:
-    """A list of tuples, each of a name, a transformer and what else there is."""
     right = type(parts) is list and all(
         type(part) is tuple and len(part) == length and type(part[0]) is str and _is_step(part[1]) for part in parts
     )

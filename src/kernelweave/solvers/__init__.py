@@ -1,4 +1,4 @@
-"""Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing.
+"""Pure functions on arrays, which return one frozen `Result`; no state, no printing.
 
 ==============================  =====================================================================================
 modules                         contents

@@ -179,13 +179,11 @@ def least_size(diagonal, total):
 
 
 def _checked(K, linear, lower, upper, total, insensitivity):
-    """The arrays in the types that the compiled code takes, or a ValueError."""
     K = as_float(K)
     return as_rows(K), *checked_problem(K.shape, linear, lower, upper, total, insensitivity)
 
 
 def as_float(K):
-    """The matrix in double or single precision."""
     K = np.asarray(K)
     return K if K.dtype in (np.float64, np.float32) else K.astype(np.float64)
 
@@ -198,7 +196,6 @@ def as_rows(K):
 
 
 def checked_problem(shape, linear, lower, upper, total, insensitivity):
-    """The vectors of a problem on a kernel of this shape, in double precision, or a ValueError."""
     linear, lower, upper = (np.ascontiguousarray(v, dtype=np.float64) for v in (linear, lower, upper))
     n = len(linear)
     if n == 0 or shape != (n, n) or linear.shape != (n,) or lower.shape != (n,) or upper.shape != (n,):
@@ -665,8 +662,6 @@ def solve_in_working_set(
 
     Parameters are those of `solve_box_qp`, and so is the rule ``gap <= gap_tol * max(1, |objective|)``.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> class Dense:
     ...     def __init__(self, K):

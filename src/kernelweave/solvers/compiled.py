@@ -35,8 +35,6 @@ def compiled(
     One that makes arrays is marked ``allocates``, without which that is an error: counting references to arrays is an
     eighth of the compiler's work.
 
-    Examples
-    --------
     >>> @compiled
     ... def twice(x):
     ...     return 2 * x

@@ -41,7 +41,6 @@ from .pairs import FLAGS, FLAT, add_scaled, larger, smaller
 
 @compiled(fastmath=FLAGS)
 def largest(slope, shift, sign):
-    """Max of sign * slope + shift."""
     best = -np.inf
     for i in range(slope.shape[0]):
         best = larger(best, sign * slope[i] + shift[i])
@@ -50,7 +49,6 @@ def largest(slope, shift, sign):
 
 @compiled
 def refresh_edges(slope, up, down, starts, edge, p):
-    """Bring the edges of class p up to date."""
     for q in range(slope.shape[0]):
         for turn in range(2):
             a, b = (p, q) if turn == 0 else (q, p)
@@ -100,7 +98,6 @@ def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
 
 @compiled
 def best_pair(edge):
-    """The two classes whose cycle has the largest sum, and that sum."""
     best = -np.inf
     first, second = -1, -1
     for a in range(edge.shape[0]):
@@ -255,7 +252,6 @@ def take_steps(
     K, alpha, slope, bound, starts, tol, max_steps,  # see solve_cycles
     up, down, diagonal, flat, edge, samples, rises, walk, before, place, trail, classes,
 ):  # fmt: skip
-    """`solve_cycles` with its arrays made."""
     for a in range(edge.shape[0]):
         refresh_edges(slope, up, down, starts, edge, a)
     steps = 0
@@ -334,7 +330,6 @@ def sample_ranks(alpha, slope, labels, bound, bias):
 
 
 def gap_of(alpha, slope, labels, bound, bias):
-    """The duality gap at these biases."""
     z = disagreement(slope, labels, bias)
     z[labels, np.arange(len(labels))] = 0.0
     return float(np.sum(np.where(z > 0.0, bound - alpha, -alpha) * z))

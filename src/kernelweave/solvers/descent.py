@@ -192,7 +192,6 @@ class Objective:
         self.function, self.domain, self.evaluations = function, domain, 0
 
     def __call__(self, position: np.ndarray) -> Point:
-        """The point at a position."""
         self.evaluations += 1
         value, gradient, detail = self.function(position)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients are for the searches to refuse
@@ -202,7 +201,7 @@ class Objective:
 
 
 class Iteration(Protocol):
-    """What a method of descent does in one iteration."""
+    """One iteration of a method of descent."""
 
     def step(self, objective: Objective, point: Point) -> Point | None:
         """A better point, the same where none was found, None where no step can be better."""
@@ -219,7 +218,6 @@ def descend(
     max_iterations: int,
     callback: Callback | None,
 ) -> Descent:
-    """Iterate from a position in the domain until an iteration's relative progress is below `tol`."""
     point = objective(start)
     if not np.isfinite(point.value):
         raise ValueError("the function to minimise is not finite at the start")
@@ -256,7 +254,6 @@ class LineSearch:
         self.longest = min(rule.longest, domain.longest)
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """A point further down along the rule's direction."""
         direction = self.rule.direction(point, self.domain)
         negligible = negligible_decrease(point, self.precision)
         if not -(point.gradient @ direction) > negligible:
@@ -267,7 +264,6 @@ class LineSearch:
         return new
 
     def retry(self) -> bool:
-        """Another step is different where there was a memory to forget."""
         return self.rule.forget()
 
     def _search(self, objective: Objective, point: Point, direction: np.ndarray, negligible: float) -> Point:
@@ -328,7 +324,6 @@ class Gradient:
         self.length: float | None = None
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
-        """A step down the gradient, back into the domain."""
         if self.length is None:
             self.length = first_length(self.first_step, point.gradient)
         return straight_step(domain, point.position, -self.length * point.gradient)
@@ -339,7 +334,6 @@ class Gradient:
         self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
     def forget(self) -> bool:
-        """There is nothing to forget."""
         return False
 
 
@@ -362,7 +356,6 @@ class QuasiNewton:
         self.steps = 0
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
-        """The step to the minimiser of the quadratic model, within the domain."""
         if self.diagonal is not None:
             self.bend = self.diagonal(self.steps, point, self.bend)
             if not len(self.pairs):
@@ -446,7 +439,6 @@ class QuasiNewton:
 
 
 def first_length(first_step: float, gradient: np.ndarray) -> float:
-    """The multiple of the gradient that is a step of a given length."""
     return first_step / max(float(np.linalg.norm(gradient)), FLAT)
 
 
@@ -461,7 +453,6 @@ def straight_step(domain: Domain, position: np.ndarray, step: np.ndarray) -> np.
 
 
 def is_finite(point: Point) -> bool:
-    """Whether the function has a value and a gradient there."""
     return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
 
 
@@ -530,14 +521,11 @@ def _check(blocks: Blocks, size: int) -> None:
 
 
 class _Cycle:
-    """An iteration: each block takes one step."""
-
     def __init__(self, blocks: Blocks, precision: float, first_step: float):
         self.blocks, self.precision, self.first_step = blocks, precision, first_step
         self.rates: list[float | None] = [None] * len(blocks)  # of the last step of each block
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """The point after one step of each block."""
         before = objective.evaluations
         for block in range(len(self.blocks)):
             point = self._move(objective, point, block)
@@ -613,7 +601,7 @@ def climb(
     options: dict[str, Any] = {"maxiter": max_iter, "gtol": 0.0}
     if method == "lbfgs":
         method, options = "L-BFGS-B", options | {"maxfun": 100 * max_iter, "ftol": 0.0}
-    with warnings.catch_warnings():  # a line search that cannot rise any more ends the ascent; that is no news
+    with warnings.catch_warnings():  # a line search that cannot rise any more ends the ascent, as expected
         warnings.simplefilter("ignore", RuntimeWarning)
         found = minimize(
             negative,

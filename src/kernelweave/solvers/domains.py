@@ -63,7 +63,6 @@ class Space(Domain):
     everywhere = True
 
     def enter(self, position: np.ndarray) -> np.ndarray:
-        """Every position is allowed."""
         return position
 
 
@@ -87,11 +86,9 @@ class ConvexSet(Domain):
     longest = 1.0
 
     def enter(self, position: np.ndarray) -> np.ndarray:
-        """The nearest position of the set."""
         return self.project(position)
 
     def limit(self, target: np.ndarray) -> np.ndarray:
-        """A line ends in the set where its end is."""
         return self.project(target)
 
 
@@ -129,7 +126,6 @@ class Stiefel(Domain):
 
     @property
     def size(self) -> int:
-        """Number of entries."""
         return self.n_rows * self.n_columns
 
     def enter(self, position: np.ndarray) -> np.ndarray:
@@ -194,7 +190,6 @@ class Sphere(Domain):
             raise ValueError(f"radius of a sphere must be positive and finite, not {self.radius!r}")
 
     def enter(self, position: np.ndarray) -> np.ndarray:
-        """The position of the same direction."""
         norm = np.linalg.norm(position)
         if norm == 0.0:
             raise ValueError("a vector of zeros has no direction, so it cannot be scaled to the norm of a sphere")
@@ -205,7 +200,6 @@ class Sphere(Domain):
         return vectors - np.multiply.outer(vectors @ position / self.radius**2, position)
 
     def move(self, position: np.ndarray, direction: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
-        """Straight ahead and scaled back."""
         ahead = position + length * direction
         shrink = self.radius / np.linalg.norm(ahead)
         position = shrink * ahead
@@ -238,26 +232,21 @@ class ProductSpace(Domain):
 
     @property
     def size(self) -> int:
-        """Number of entries."""
         return self._size
 
     def enter(self, position: np.ndarray) -> np.ndarray:
-        """Each part enters its domain."""
         if len(position) != self.size:
             raise ValueError(f"the parts of the domain have {self.size} entries, the position has {len(position)}")
         return self._join(position, (domain.enter(position[part]) for part, domain in self.parts))
 
     def tangent(self, position: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Each part in its tangent space."""
         pieces = (domain.tangent(position[part], vectors[..., part]) for part, domain in self.parts)
         return self._join(vectors, pieces)
 
     def limit(self, target: np.ndarray) -> np.ndarray:
-        """Each part is limited by its own domain."""
         return self._join(target, (domain.limit(target[part]) for part, domain in self.parts))
 
     def move(self, position: np.ndarray, direction: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
-        """Each part moves in its domain."""
         moves = [domain.move(position[part], direction[part], length) for part, domain in self.parts]
         return self._join(position, (place for place, _ in moves)), self._join(position, (speed for _, speed in moves))
 

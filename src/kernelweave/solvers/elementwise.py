@@ -95,10 +95,7 @@ def gaussian(
 def gaussian_pullback(
     matrices: np.ndarray, weights: np.ndarray, diagonals: np.ndarray, rows: np.ndarray, coef: np.ndarray
 ) -> np.ndarray:
-    """The contraction -1/2 sum_ij G_ij dK_ij / deta_m of `gaussian`'s derivative, of shape (n_kernels,).
-
-    Parameters are those of `gaussian` and `polynomial_pullback`.
-    """
+    """The contraction -1/2 sum_ij G_ij dK_ij / deta_m of `gaussian`'s derivative; see `polynomial_pullback`."""
     K = np.zeros((len(rows), len(rows)))
     _sums(matrices, np.flatnonzero(weights), 2.0 * weights, rows, K)
     _subtract_shifts(diagonals[rows] @ weights, K)
@@ -109,7 +106,6 @@ def gaussian_pullback(
 
 @compiled
 def _mirror(out):
-    """Copy the lower triangle to the upper one, tile by tile."""
     n = out.shape[0]
     for top in range(0, n, TILE):
         for left in range(0, top + 1, TILE):

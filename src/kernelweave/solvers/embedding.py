@@ -90,7 +90,6 @@ class GraphLaplacian:
 
     @classmethod
     def of_diagonal(cls, diagonal: np.ndarray) -> GraphLaplacian:
-        """The diagonal matrix of constraint (3)."""
         return cls(diagonal, None, np.zeros((len(diagonal), 0)), np.zeros(0))
 
     @property
@@ -100,7 +99,6 @@ class GraphLaplacian:
         return float(max(np.abs(self.diagonal).max(), lengths.max(initial=0.0)))
 
     def dot(self, B: np.ndarray) -> np.ndarray:
-        """The product with a vector or with a matrix of n_samples rows."""
         weights = self.factor_weights if B.ndim == 1 else self.factor_weights[:, None]
         product = (self.diagonal if B.ndim == 1 else self.diagonal[:, None]) * B
         if self.affinity is not None:
@@ -262,7 +260,6 @@ def signed(A: np.ndarray) -> np.ndarray:
 def _scatters(
     K: np.ndarray, numerator: GraphLaplacian, denominator: GraphLaplacian, ridge: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """S = K L K + ridge I and S' = K L' K."""
     product = denominator.dot(K)
     if not mean_spread(K, denominator, product):
         raise ValueError(_NOTHING_APART)
@@ -280,7 +277,6 @@ def _cholesky(S: np.ndarray) -> np.ndarray:
 
 
 def _ratio(A: np.ndarray, S: np.ndarray, S_prime: np.ndarray) -> float:
-    """tr(A'SA) / tr(A'S'A)."""
     below = np.vdot(A, S_prime @ A)
     return np.vdot(A, S @ A) / below if below > 0 else np.inf
 
@@ -348,7 +344,6 @@ def _generalized(factor: np.ndarray, S_prime: np.ndarray, count: int, rng: np.ra
 
 
 def _is_large(n_samples: int, count: int) -> bool:
-    """Whether Lanczos' method is worth trying."""
     return n_samples > _DENSE_SAMPLES and count <= _DENSE_SHARE * n_samples
 
 

@@ -115,36 +115,29 @@ class RidgedInParts:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples."""
         return self.kernel.n_samples
 
     @property
     def diagonal(self) -> np.ndarray:
-        """The diagonal of K + H."""
         return self.kernel.diagonal + self.ridge
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """K + H at these rows and columns."""
         found = self.kernel.block(rows)
         found[np.diag_indices_from(found)] += self.ridge[rows]
         return found
 
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K + H at these rows and columns times coefficients."""
         same = (rows[:, None] == columns) * self.ridge[rows][:, None]
         return self.kernel.product(rows, columns, coef) + same @ coef
 
     def value(self, image: Any, coef: Any) -> Any:
-        """(K + H) c from the image of c."""
         return self.kernel.value(image, coef) + self.place.asarray(self.ridge, "float64") * coef
 
     def subset(self, index: np.ndarray) -> RidgedInParts:
-        """The same among some of the samples."""
         return RidgedInParts(self.kernel.subset(index), self.ridge[index])
 
 
 def is_in_parts(K: Any) -> TypeGuard[KernelInParts]:
-    """Whether a kernel is computed in parts, and no matrix."""
     return not isinstance(K, np.ndarray) and hasattr(K, "add") and hasattr(K, "subset")
 
 
@@ -202,7 +195,6 @@ class _Solve:
         self.done = 0.0
 
     def begin(self, start: np.ndarray | None, image: Any) -> None:
-        """The first point: the given start, unless it is worse than starting from nothing."""
         state, kernel = self.state, self.kernel
         if start is not None:
             start = np.array(start, dtype=np.float64).reshape(-1)
@@ -271,7 +263,7 @@ class _Solve:
         return self._drift() > self._allowed(slopes)
 
     def _near(self, slopes: Slopes, target: float) -> bool:
-        """Whether a certificate is due: the samples that are not at rest have what is wanted of all."""
+        """Whether a certificate is due: whether the samples that are not at rest meet what is wanted of all."""
         if self.tol < np.inf:
             self._show(slopes.violation, target)
             return slopes.violation <= target
@@ -299,7 +291,6 @@ class _Solve:
         progress(float(self.done))
 
     def _round(self, slopes: Slopes, target: float) -> None:
-        """Solve one working set and take its coefficients over."""
         state, violation = self.state, slopes.violation
         if self.rests and self.rounds % REST_EVERY == REST_EVERY - 1:
             state.rest(slopes)
@@ -421,19 +412,16 @@ class State:
         return self.place.asarray(values, "float64")
 
     def begin(self, c: np.ndarray, image: Any = None) -> None:
-        """Begin at coefficients, given their image or not."""
         self.c, self.there = c, self._there(c.copy())
         self.image = self.image_of(c) if image is None else image
 
     def image_of(self, c: np.ndarray) -> Any:
-        """A fresh image of coefficients."""
         image, rows = self.kernel.zero(), np.flatnonzero(c)
         if len(rows):
             self.kernel.add(image, rows, c[rows])
         return image
 
     def slopes(self) -> Slopes:
-        """The one-sided slopes of all samples that are not at rest."""
         xp, c = self.xp, self.there
         gradient = self.p - self.kernel.value(self.image, self.there)  # not true at samples at rest
         rises, falls = c < self.u, c > self.l
@@ -513,7 +501,6 @@ class State:
         return found
 
     def move(self, rows: np.ndarray, change: np.ndarray, new: np.ndarray) -> None:
-        """Give samples new coefficients."""
         self.c[rows] = new
         self.place.put(self.there, rows, self._there(new))
         self.kernel.add(self.image, rows, change, targets=self.active)

@@ -153,8 +153,6 @@ def solve_joint_qp(
 
 
 class _Problem:
-    """One solve: the arrays that it changes and the steps on them."""
-
     def __init__(self, K, labels, margins, bound):
         self.K = as_float(K)
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
@@ -181,7 +179,6 @@ class _Problem:
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
-        """Zero, or the start made feasible unless it is worse than zero."""
         self.alpha = np.zeros_like(self.margins)
         self.slope = self.margins.copy()
         if start is None:
@@ -299,7 +296,6 @@ class _Problem:
         return steps
 
     def _add(self, rows, change):
-        """Slopes after alpha of these samples changed."""
         signed = _signed(change if change.shape[1] == len(rows) else change[:, rows], self.labels[rows])
         moved = np.flatnonzero(signed.any(axis=1))
         F = np.zeros((len(self.labels), len(self.margins)))

@@ -92,7 +92,6 @@ smaller = _selecting("<")
 
 @compiled(inner=True)
 def bits(value):
-    """Bit pattern of a double."""
     return np.float64(value).view(np.int64)
 
 
@@ -187,7 +186,7 @@ def move(c, t, upper):
 
 @compiled(inner=True, error_model="numpy")
 def fetch(K, block, rows, slot, a):
-    """Where row a of the block's kernel lies in `rows`, copied there at its first use; slot[-1] counts them."""
+    """The place in `rows` of row a of the block, which is copied there at its first use; slot[-1] counts them."""
     n = block.shape[0]
     if slot[a] < 0:
         used = slot[n]
@@ -441,7 +440,6 @@ def subtract_rows(K, rows, weights, gradient):
 
 @compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def dot(a, b, n):
-    """Inner product of the first n entries."""
     result = 0.0
     for k in range(n):
         result += a[k] * b[k]
@@ -450,14 +448,13 @@ def dot(a, b, n):
 
 @compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def add_scaled(target, source, weight, n):
-    """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 
 
 @compiled(inner=True, error_model="numpy")
 def factorise(A, i):
-    """Row i of A becomes that of its Cholesky factor, given the rows before it; False where there is none."""
+    """Replace row i of A by that of its Cholesky factor, given the rows before it; False where there is none."""
     row = A[i]
     for j in range(i):
         row[j] = (row[j] - dot(row, A[j], j)) / A[j, j]
@@ -470,7 +467,6 @@ def factorise(A, i):
 
 @compiled(inner=True, error_model="numpy")
 def substitute(factor, x, n):
-    """Solve L L' x = x in place."""
     for i in range(n):
         x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
     for i in range(n - 1, -1, -1):

@@ -28,7 +28,6 @@ def _response(f, p, lower, upper, h, e):
 
 @compiled(inner=True, fastmath={"reassoc", "contract"})
 def _products(F0, F1, F2, F3, w, first, last):
-    """Inner products of a part of four rows with weights."""
     A, B, C, D, part = F0[first:last], F1[first:last], F2[first:last], F3[first:last], w[first:last]
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     for j in range(len(part)):
@@ -41,7 +40,6 @@ def _products(F0, F1, F2, F3, w, first, last):
 
 @compiled(inner=True, fastmath={"reassoc", "contract"})
 def _pull(F0, F1, F2, F3, g0, g1, g2, g3, pulled, first, last):
-    """Add multiples of a part of four rows."""
     A, B, C, D, part = F0[first:last], F1[first:last], F2[first:last], F3[first:last], pulled[first:last]
     for j in range(len(part)):
         part[j] += (g0 * A[j] + g1 * B[j]) + (g2 * C[j] + g3 * D[j])

@@ -126,7 +126,6 @@ class DualProgram:
 
 
 def joined(programs: list[DualProgram]) -> DualProgram:
-    """All variables of several programs with the same total."""
     arrays: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in programs]) for name in ARRAYS}
     return replace(programs[0], **arrays)
 
@@ -218,7 +217,7 @@ def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray
 
 
 def _semidefinite(H: np.ndarray) -> np.ndarray:
-    """Matrices of shape (..., P, P) without what makes them unsymmetric or gives them negative eigenvalues."""
+    """Matrices of shape (..., P, P) made symmetric and without negative eigenvalues."""
     values, vectors = np.linalg.eigh(0.5 * (H + np.swapaxes(H, -1, -2)))
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 

@@ -255,8 +255,6 @@ def factorise(copied: Callable[[], np.ndarray], diagonal: np.ndarray, error: str
 
 
 class _Problem:
-    """One problem with its checked arrays, and the pieces of a Newton step on it."""
-
     def __init__(self, K, linear, lower, upper, quadratic, total, insensitivity):
         K = as_float(K)
         arrays = [np.ascontiguousarray(v, dtype=np.float64) for v in (linear, lower, upper, quadratic)]
@@ -304,7 +302,6 @@ class _Problem:
         return c if value <= self.primal(zeros, zeros, *self.balance(zeros, 0.0)) else zeros
 
     def primal(self, c: np.ndarray, image: np.ndarray, b: float, response: np.ndarray) -> float:
-        """P(c, b), given the responses there."""
         worth = self._worth(response, self.linear - image - b)
         return 0.5 * float(c @ image) + float(worth.sum()) + b * self.total
 
@@ -370,7 +367,6 @@ class _Problem:
     def certify(
         self, c: np.ndarray, image: np.ndarray, b: float, steps: int, tol: float, gap_tol: float | None
     ) -> Result:
-        """The result at a feasible point, converged or not."""
         slope = self.linear - image - b
         best = responses(slope, self.lower, self.upper, self.quadratic, self.insensitivity)
         gap = float(np.maximum(self._worth(best, slope) - self._worth(c, slope), 0.0).sum())

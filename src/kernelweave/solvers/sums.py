@@ -123,7 +123,6 @@ def _weigh(values, m, rows, columns, weights, column_weights):
 
 
 def _zeros(weights, column_weights, dtype, out):
-    """The sum of no kernels."""
     if out is not None:
         out[...] = 0.0
         return out
@@ -159,11 +158,9 @@ class GatedKernel:
         self.matrices, self.gates = read_only(matrices), np.ascontiguousarray(gates.T, dtype=np.float64)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """The sum at these rows and columns."""
         return _block(self.matrices, rows, self.gates[:, rows].copy())
 
     def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The sum times a vector that is zero but for these entries."""
         result = np.zeros(self.gates.shape[1])
         for matrix, gates in zip(self.matrices, self.gates, strict=True):
             part = np.zeros(len(result))
@@ -282,16 +279,9 @@ def _block(matrices, rows, gates):
 
 @dataclass(frozen=True)
 class Images:
-    """K_m C at the nonzero entries of C, column by column.
+    """K_m C at the entries of C that are not zero, column by column: float64, of shape (P, n_entries).
 
-    Attributes
-    ----------
-    rows, columns : ndarray of int, shape (n_entries,)
-        Where C is not zero: the samples and, in increasing order, the columns.
-    coef : ndarray of shape (n_entries,)
-        C there.
-    values : ndarray of shape (P, n_entries)
-        K_m C there, in double precision.
+    `rows` and `columns` (in increasing order) say where C is not zero, and `coef` is C there.
     """
 
     rows: np.ndarray
@@ -304,7 +294,6 @@ class Images:
         return self.values @ self.coef
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The values at entries that are not zero, of shape (P, n)."""
         n = max(self.rows.max(initial=0), rows.max(initial=0)) + 1
         return self.values[:, np.searchsorted(self.columns * n + self.rows, columns * n + rows)]
 

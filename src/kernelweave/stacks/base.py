@@ -5,34 +5,22 @@ tiles and explicit features. An *operand* is what a machine is solved on; only t
 is. Targets live where the samples do, in memory or in blocks: functions of targets are handed down, and their sums
 come back.
 
-==================================  ==================================================  ===========================
-operation                           what it gives                                       who needs it
-==================================  ==================================================  ===========================
-`sum`                               the operand of sum_m eta_m K_m                      all weights
-`sums`                              such operands for many weights in turn, forms q_m   learned weights
-                                    and second derivatives by the weights
-`scaling`                           what rows of samples that lack views are            all weights
-                                    multiplied by
-`coded`, `gates`, `gated`           what gates read of a sample, their values, and      localized
-                                    the operand with gates
-`open_counts`, `gate_spread`        of gates: kernels in use, how far samples differ    localized
-`descent`, `split`, `parts`         the outer loop; samples held out to watch it, and   localized, projected
-                                    to choose penalties
-`sample`, `mean_of`, `terms`        samples in memory to learn constants of; operands   projected
-                                    and features of projected samples
-`elementwise`                       the operand of a function of all kernel values      products, polynomials
-`inner_products`, `class_moments`   <K_m, T>, <K_m, K_h>; means and spreads by class    similarity to the targets
-`forms_of`                          z' K_m z of columns z, functions of the targets     margins
-`margins`                           the two-class problems of a machine, as machines    EasyMKL
-`class_counts`, `present_counts`    numbers of samples                                  performance
-`folds`, `held_out`                 held-out values of one kernel alone                 best single, performance
-`eigenvalue_counts`                 numbers of large eigenvalues                        `EigenvalueCosts`
-`outputs`                           a stack and a machine for each output               weights by output
-`n_support`                         how many samples have coefficients                  histories
-`gram`, `matrices`                  the n x n matrices                                  determinants, conic solvers
-`scores`, `crossed`, `values_in`    new samples                                         prediction
-`restrict`                          what a fitted model keeps                           prediction
-==================================  ==================================================  ===========================
+==============================  =======================================================================
+needed by                       operations
+==============================  =======================================================================
+all weights                     `sum`, `scaling`
+learned weights                 `sums`
+localized kernels               `coded`, `gates`, `gated`, `open_counts`, `gate_spread`
+localized and projected ones    `descent`, `split`, `parts`, `sample`, `mean_of`, `terms`
+products, polynomials           `elementwise`
+determinants, conic solvers     `gram`, `matrices`
+similarity to the targets       `inner_products`, `class_moments`; of EasyMKL `forms_of`, `margins`
+scores of single kernels        `folds`, `held_out`, `class_counts`, `present_counts`
+`EigenvalueCosts`               `eigenvalue_counts`
+weights by output               `outputs`
+histories                       `n_support`
+prediction                      `scores`, `crossed`, `values_in`, `restrict`
+==============================  =======================================================================
 
 A combiner says which operations it needs beyond weighted sums, and why (`Combiner.needs`); a stack says what it offers
 (`offers`). One check in front of a fit compares the two.
@@ -121,16 +109,7 @@ class FitControl:
 class Similarity:
     """Frobenius inner products of P kernels and of the ideal kernel T.
 
-    Attributes
-    ----------
-    to_target : ndarray of shape (n_kernels,)
-        <K_m, T>.
-    norms : ndarray of shape (n_kernels,)
-        ||K_m||.
-    target_norm : float
-        ||T||.
-    between : ndarray of shape (n_kernels, n_kernels) or None
-        <K_m, K_h>, where it was asked for.
+    `to_target` is <K_m, T>, `norms` ||K_m||, `target_norm` ||T|| and `between` <K_m, K_h>, where it was asked for.
     """
 
     to_target: np.ndarray
@@ -149,14 +128,9 @@ class Similarity:
 class ClassMoments:
     """Means and spreads, by class, of the mean kernel values of samples to each class.
 
-    With v_ma(x) the mean of k_m(x, x_i) over class a, both by the weights of samples:
-
-    Attributes
-    ----------
-    inner : ndarray of shape (n_kernels, k, k)
-        The mean of v_mb over class a, which is the inner product of the two centres.
-    spread : ndarray of shape (k, n_kernels, k, n_kernels, k)
-        The covariance within each class of v_ma and v_hb.
+    With v_ma(x) the mean of k_m(x, x_i) over class a, both by the weights of samples, `inner`, of shape (n_kernels, k,
+    k), is the mean of v_mb over class a, the inner product of the two centres; `spread`, of shape (k, n_kernels, k,
+    n_kernels, k), is the covariance within each class of v_ma and v_hb.
     """
 
     inner: np.ndarray
@@ -466,7 +440,6 @@ def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) 
 
 
 def check_every_view(owner: str, names: list[str], present: np.ndarray, views: Any) -> None:
-    """Raise an error that names the first sample without a row in some kernel; the owner needs every view."""
     incomplete = ~present.all(axis=1)
     if incomplete.any():
         m = np.flatnonzero(~present[incomplete][0])[0]

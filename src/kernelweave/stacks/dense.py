@@ -46,7 +46,6 @@ class ExactStack(KernelStack, TrainingStack):
 
     @classmethod
     def _of(cls, stack: KernelStack) -> Self:
-        """The same kernels and samples."""
         found = cls.__new__(cls)
         found.__dict__.update(stack.__dict__)
         return found
@@ -57,7 +56,6 @@ class ExactStack(KernelStack, TrainingStack):
         return other
 
     def subset(self, rows: np.ndarray) -> Self:
-        """The same kernels and targets over some of the training samples, see `KernelStack.subset`."""
         part = self._of(super().subset(rows))
         part.targets = None if self.targets is None else self.targets[rows]
         part.codes, part.chosen = None if self.codes is None else self.codes[rows], rows
@@ -78,7 +76,6 @@ class ExactStack(KernelStack, TrainingStack):
         return self
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Self:
-        """The same stack, with what a gating model reads of the samples; `codes` is that of `sample`."""
         other = copy(self)
         other.codes = codes
         return other
@@ -88,7 +85,6 @@ class ExactStack(KernelStack, TrainingStack):
         return self.codes
 
     def gates(self, function: Any) -> np.ndarray:
-        """The gates of all samples, of shape (n_samples, n_kernels), by a `GateFunction` with its parameters."""
         return function.gate.values(function.fixed, self.codes, self.present & function.active, function.tol)
 
     def open_counts(self, function: Any) -> np.ndarray:
@@ -112,14 +108,12 @@ class ExactStack(KernelStack, TrainingStack):
         return exact_split(self, machine, fraction, rng)
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
-        """The machine is solved at each step."""
         return NestedDescent(family, machine, watch, loop)
 
     # Projections
 
     @property
     def sample_targets(self) -> np.ndarray | None:
-        """Those of all samples."""
         return self.targets
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> None:
@@ -198,12 +192,10 @@ class ExactStack(KernelStack, TrainingStack):
         return ClassMoments(inner, spread)
 
     def forms_of(self, columns: Columns) -> np.ndarray:
-        """From the images of the columns."""
         z = columns(self.targets, self.weight)
         return np.einsum("ic,mic->mc", z, self.images(np.repeat(z[None], self.n_kernels, axis=0)))
 
     def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
-        """One problem after the other."""
         found: list[tuple[TrainingStack, Machine]] = []
         for rows, signs in machine.two_class_problems():
             if (signs > 0).any() and (signs < 0).any():
@@ -256,7 +248,6 @@ class ExactStack(KernelStack, TrainingStack):
         """An operand between some samples and others, times coefficients of the others."""
 
     def held_out(self, m: int, machine: Machine, folds: Sequence[Any], control: FitControl, owner: str) -> HeldOut:
-        """A machine for each fold."""
         alone, present = self.alone(m), self.present[:, m]
         tests, values, risk, converged = [], [], 0.0, True
         for train, test in folds:
@@ -273,7 +264,6 @@ class ExactStack(KernelStack, TrainingStack):
         return HeldOut(risk / len(chosen), self._correlation(machine, chosen, values), converged)
 
     def _correlation(self, machine: Machine, chosen: np.ndarray, values: list[np.ndarray]) -> float:
-        """Pearson's correlation of predictions and targets, averaged over targets; NaN where targets are no numbers."""
         if machine.strata is not None or self.targets is None:
             return float("nan")
         true = self.targets.reshape(self.n_samples, -1)[chosen]
@@ -296,7 +286,6 @@ class ExactStack(KernelStack, TrainingStack):
         """An operand among some samples, as a matrix."""
 
     def outputs(self, machine: Machine, *, reads_gram: bool) -> list[tuple[TrainingStack, Machine, np.ndarray | None]]:
-        """The samples of each output; matrices are computed once for all."""
         parts = machine.outputs()
         if reads_gram and any(len(rows) < self.n_samples for rows, _ in parts):
             self.prepare()
@@ -338,7 +327,6 @@ class ExactSums(WeightedSums):
         return curvature(self._programs, K, solution.coef, found)
 
     def _coef(self, outputs: list[tuple[np.ndarray, Solution]]) -> np.ndarray:
-        """The coefficients of all samples, one column for each solution of one output."""
         coef = np.zeros((self.n_samples, sum(solution.coef.shape[1] for _, solution in outputs)))
         column = 0
         for rows, solution in outputs:
@@ -349,7 +337,6 @@ class ExactSums(WeightedSums):
 
 
 def no_fold(owner: str, name: str) -> ValueError:
-    """The error of a fold in which nobody has a view."""
     return ValueError(
         f"cv of {owner} gives a fold in which no training or no test sample has the view of the kernel {name!r}; use "
         "fewer folds or remove that kernel"
@@ -371,14 +358,12 @@ class Points:
     made: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def sum_of(self, gates: np.ndarray) -> ProjectedSum:
-        """The gated sum of the kernels; the last one is kept."""
         known = self.made.get("sum")
         if known is None or known[0] is not gates:
             known = self.made["sum"] = gates, ProjectedSum(self.kernels, self.points, gates)
         return known[1]
 
     def tiled(self, place: Place, dtype: np.dtype) -> TileStack:
-        """The kernels in tiles, made once."""
         if "tiles" not in self.made:
             self.made["tiles"] = points_in_parts(self.kernels, self.points, place, dtype)
         return self.made["tiles"]
@@ -396,7 +381,6 @@ class Matrices(ExactStack):
     has_cheap_blocks = True
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """A matrix; only kernels with a weight are computed."""
         K = self._summed(eta, out)
         if scaling is not None and (scaling != 1).any():
             K *= scaling[:, None]
@@ -404,7 +388,7 @@ class Matrices(ExactStack):
         return K
 
     def _summed(self, eta: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-        """The sum of the matrices that are there, or in tiles of kernels that have them and then of the others."""
+        """The sum of the Gram matrices in memory, or else in tiles of kernels that have them, then of the others."""
         if self.has_matrices:
             return sum_kernels(self.matrices(), eta, out=out)
         used = np.flatnonzero(eta).tolist()
@@ -442,18 +426,15 @@ class Matrices(ExactStack):
         return sum_kernels(self.matrices(), gates, out=out)
 
     def gated_block(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum among some samples."""
         return (GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)).block(rows)
 
     def gated_product(self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The gated sum times coefficients of some samples, one column after the other."""
         kernel: Any = GatedKernel(self.matrices(), gates) if at is None else at.sum_of(gates)
         if coef.ndim == 1:
             return kernel.product(rows, coef)
         return np.column_stack([kernel.product(rows, column) for column in coef.T])
 
     def gated_rows(self, gates: np.ndarray, at: Points | None, rows: np.ndarray) -> np.ndarray:
-        """The gated sum between some samples and all of them."""
         if at is not None:
             blocks = (
                 KernelBlock(m, k.cross(Z[rows], Z)) for m, (k, Z) in enumerate(zip(at.kernels, at.points, strict=True))
@@ -465,7 +446,6 @@ class Matrices(ExactStack):
     def gated_values(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray
     ) -> np.ndarray:
-        """The gated sum between some samples and others, times coefficients of the others that are not 0."""
         values = np.zeros((len(rows), coef.shape[1]))
         for m in range(self.n_kernels):
             if at is None:
@@ -478,7 +458,7 @@ class Matrices(ExactStack):
     def slopes(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray, solution: Any = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """dJ by the gates, and by the points where there are some, of the samples with coefficients."""
+        """dJ by the gates, and by the points if there are any, for the samples with coefficients."""
         if at is not None:
             return at.sum_of(gates).pullback(rows, coef)
         return gated_pullback(self.matrices(), gates, rows, coef)[rows], []
@@ -496,7 +476,6 @@ class Matrices(ExactStack):
     def read(
         self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """One matrix after the other, or all of them for `pairs`."""
         n_kernels = self.n_kernels
         matrices = self.matrices() if pairs else None
         found, squares = np.empty(columns.shape), np.zeros(n_kernels)
@@ -519,7 +498,6 @@ class Matrices(ExactStack):
         return K[np.ix_(rows, columns)] @ coef
 
     def eigenvalue_counts(self) -> list[int]:
-        """By the inertia of each matrix."""
         return [_n_large_eigenvalues(self.gram(m), self.present[:, m]) for m in range(self.n_kernels)]
 
     def diagonals(self) -> np.ndarray:
@@ -541,7 +519,6 @@ class MatrixSums(ExactSums):
         self.factor = None if (scaling == 1.0).all() else scaling
 
     def at(self, eta: np.ndarray) -> np.ndarray:
-        """The combined kernel, updated or summed afresh; overwritten by the next call."""
         moved = None if self._weights is None else eta - self._weights
         few = moved is not None and np.count_nonzero(moved) <= min(2, int(np.count_nonzero(eta)) - 1)
         if moved is not None and few and self.factor is None and self._updates < MOST_UPDATES:
@@ -565,8 +542,6 @@ class MatrixSums(ExactSums):
 
 
 def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:
-    """The weighted sum of tiles, by kernel."""
-
     def tile(rows: slice, columns: slice) -> np.ndarray:
         total: Any = None
         for m, tile_of in tiles.items():
@@ -580,7 +555,6 @@ def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:
 
 
 def _times(K: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """K times a few columns in double precision, without a copy of K."""
     if K.dtype == np.float64:
         return K @ columns
     n_rows = max(1, _BLOCK_VALUES // len(K))

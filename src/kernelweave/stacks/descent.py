@@ -36,11 +36,7 @@ OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
 
 @dataclass(frozen=True)
 class Loop:
-    """How a descent runs.
-
-    `begin` is when the fit began, for the seconds of the first row of the history; `report` is called after each
-    iteration.
-    """
+    """How a descent runs; its history counts seconds from `begin`, and `report` is called after each iteration."""
 
     optimizer: str
     max_iter: int
@@ -79,14 +75,8 @@ class Watch:
 class DescentRun(ABC):
     """Descents over the same samples, with their history.
 
-    Attributes
-    ----------
-    window : int
-        Over how many iterations progress is measured.
-    count, total : int
-        Solves, or passes, since the last row of the history, and all of them.
-    risk : float
-        Of the held-out samples, the least so far.
+    Progress is measured over `window` iterations; `total` solves or passes were made, `count` of them since the last
+    row of the history; `risk` is the least of the held-out samples so far.
     """
 
     window = 1
@@ -194,7 +184,6 @@ class NestedDescent(DescentRun):
         return self.evaluate(start.theta)[0]
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Any]:
-        """J + penalty, its gradient and the machine's solution."""
         value, gradient = self.family.penalty(theta)
         kernel = self.family.at(theta)
         max_steps = self.loop.control.max_steps
@@ -249,17 +238,9 @@ def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, S
 class JointProblem:
     """What a joint descent minimises, and what follows it.
 
-    Attributes
-    ----------
-    primal : callable
-        The function of all parameters and its gradient, with `parts` and `join`; see `engines.training.primal`.
-    solution : Solution
-        Weight vectors and biases to begin at.
-    finish : callable
-        ``finish(family, theta, solution)``: the combined kernel at the end, and where its machine begins.
-    domain : Domain
-    diagonal : callable or None
-        Of the Hessian, see `minimize_lbfgs`.
+    `primal` is the function of all parameters and its gradient, with `parts` and `join` (`engines.primal`),
+    and `diagonal` that of its Hessian, see `minimize_lbfgs`. It begins at the weight vectors and biases of `solution`.
+    ``finish(family, theta, solution)`` gives the combined kernel at the end, and where its machine begins.
     """
 
     primal: Any
@@ -328,7 +309,6 @@ class JointDescent(DescentRun):
         return self.family.joint(self.machine, dataclasses.replace(start, solution=given or self.last))
 
     def value(self, start: Start) -> float:
-        """The function at the weight vectors of the start; one pass."""
         problem = self.family.joint(self.machine, start)
         self.counted(1)
         solution = problem.solution
@@ -352,7 +332,6 @@ class JointDescent(DescentRun):
 
 
 def learned(weights: np.ndarray, intercept: np.ndarray) -> Solution:
-    """Weight vectors and biases, for a machine to begin at."""
     return Solution(weights, intercept, 0.0, np.inf, np.inf, 0, False)
 
 

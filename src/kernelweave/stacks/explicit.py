@@ -81,7 +81,7 @@ class WeightAmplitudes:
         self.eta, self.reference = eta, eta if reference is None else reference
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
-        """Equal rows where all views are there; arrays of the place where the block's arrays are."""
+        """Amplitudes of a block, equal rows where no view is missing; in the place of the block's arrays."""
         place = place_of(block.weight)
         if block.present is None:
             root = place.asarray(np.sqrt(self.eta)[None, :], "float64")
@@ -131,13 +131,11 @@ class FeatureSums(WeightedSums):
         return self.stack.sum(self._eta, self._reference)
 
     def start(self, last: Solution) -> Solution:
-        """The same coefficients c of samples under the latest weights."""
         if self._vectors is None:
             return last
         return dataclasses.replace(last, coef=self.stack.repeated(np.sqrt(self._eta)) * self._vectors)
 
     def found(self, machine: Machine, solution: Solution) -> FeatureForms:
-        """The squared norms of F_m'c."""
         root = self.stack.repeated(np.sqrt(self._eta))
         if (self._eta > SMALL * self._eta.max()).all():
             vectors = solution.image / root
@@ -193,7 +191,7 @@ def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: 
 
 
 def _bent(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray, unit: float) -> Block:
-    """The same samples with the losses of the least-squares problem, columns being those of g times a unit."""
+    """The same samples with the losses of the least-squares problem, whose columns are those of g times a unit."""
     d, g = _seen(block, free, weights, intercept)
     wide = np.repeat(d[:, None, :], g.shape[1], axis=1).reshape(len(d), -1)
     end = np.where(wide > 0.0, np.inf, 0.0)
@@ -219,15 +217,8 @@ def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndar
 class Features(TrainingStack):
     """Feature maps of several kernels, and the blocks that have their features.
 
-    Parameters
-    ----------
-    reservoir : KernelStack
-        The fitted kernels over the reservoir.
-    maps : list of FeatureMap
-    engine : Engine or None
-        Over `Block`s; None for new samples only.
-    n_samples : int
-        Of all blocks.
+    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only), and `n_samples`
+    is that of all blocks.
     """
 
     offers = frozenset({"eigenvalues"})
@@ -245,7 +236,6 @@ class Features(TrainingStack):
         return self._n_samples
 
     def over(self, engine: Engine) -> Features:
-        """The same features over blocks that were made of these."""
         return Features(self.reservoir, self.maps, engine, self.n_samples)
 
     def for_machine(self, machine: Machine, y: Any) -> Features:
@@ -253,7 +243,6 @@ class Features(TrainingStack):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the features of each kernel begin, and where the last ones end."""
         return np.cumsum([0, *(m.n_features for m in self.maps)])
 
     @property
@@ -280,11 +269,9 @@ class Features(TrainingStack):
         return eta if found.some else np.ones(len(eta))
 
     def unscaled(self) -> np.ndarray:
-        """Zeros: all factors are 1 then."""
         return np.zeros(self.n_kernels)
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: Any = None) -> ExplicitKernel:
-        """Features with the amplitudes of these weights."""
         reference = self.unscaled() if scaling is None else scaling
         return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
 
@@ -292,10 +279,10 @@ class Features(TrainingStack):
         return FeatureSums(self, self.unscaled() if scaling is None else scaling)
 
     def n_support(self, solution: Solution) -> None:
-        """Coefficients are those of features."""
+        """None: coefficients are those of features."""
 
     def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
-        """At least 1 for machines with targets."""
+        """The size of the objective, at least 1 for machines with targets."""
         return size_of(objective, machine.total)
 
     # Gates
@@ -304,13 +291,11 @@ class Features(TrainingStack):
         return self.reservoir
 
     def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Features:
-        """The same stack, whose `prepare` gives blocks what a gating model reads of the samples."""
         other = self.over(self.engine)
         other.some_codes, other.coding = codes[:1], Coding(inputs, gate)
         return other
 
     def prepare(self) -> None:
-        """Compute the codes of all samples."""
         self.engine = self.engine.replace(self.coding)
 
     def gates(self, function: Any) -> None:
@@ -340,11 +325,9 @@ class Features(TrainingStack):
         return part
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
-        """Weight vectors are learned together with theta."""
         return JointDescent(family, machine, watch, loop)
 
     def gate_problem(self, family: Any, machine: Machine, given: Solution | None) -> JointProblem:
-        """The function of weight vectors, biases and gating parameters, from given ones or those of the mean kernel."""
         primal = Primal(
             self.engine,
             family.amplitudes,
@@ -363,15 +346,12 @@ class Features(TrainingStack):
         return self.reservoir.y
 
     def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> list[Term]:
-        """What is drawn at random for a start at these projections: features of projected samples."""
         return drawn_terms(self, family, theta, rng)
 
     def projection_problem(self, family: Any, machine: Machine, start: Start) -> JointProblem:
-        """The function of weight vectors, biases, gating parameters and projections."""
         return projection_problem(self, family, machine, start)
 
     def mean_of(self, kernels: Any, features: Any, gates: Any) -> ExplicitKernel:
-        """The mean of the kernels as they are."""
         eta = np.full(self.n_kernels, 1.0 / self.n_kernels)
         return self.sum(eta, self.scaling(eta))
 
@@ -438,7 +418,7 @@ class Features(TrainingStack):
     # Held-out samples, outputs
 
     def folds(self, cv: Any, machine: Machine, rng: np.random.RandomState, owner: str) -> Folds:
-        """A number of them, drawn without regard to classes."""
+        """A number of folds, drawn without regard to classes."""
         if not is_count(cv) or cv < 2:
             raise ValueError(
                 f"cv of {owner} must be a number of folds, at least 2, with an approximation: splitters divide lists "
@@ -517,7 +497,6 @@ class Features(TrainingStack):
         return self.maps[m].feature_weights(coef[self.offsets[m] : self.offsets[m + 1]])
 
     def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels, each with the ids that prediction compares with (landmarks)."""
         found: list[tuple[Kernel, np.ndarray]] = []
         for m, is_active in enumerate(active.tolist()):
             landmarks = self.maps[m].landmarks
@@ -526,14 +505,12 @@ class Features(TrainingStack):
         return found
 
     def replace(self, m: int, kernel: Any) -> None:
-        """Put a kernel that is extended by new ids in the place of kernel m, see `KernelStack.replace`."""
         landmarks = self.maps[m].landmarks
         if landmarks is not None:
             landmarks.replace(0, kernel)
         self.reservoir.replace(m, kernel)
 
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> Features:
-        """The feature maps of active kernels (a boolean array), and no training samples."""
         active = np.ones(self.n_kernels, dtype=bool) if active is None else active
         bare = copy(self.reservoir)
         # Presence of views is all that is left to find out from these kernels: feature maps have their own constants.
@@ -546,7 +523,7 @@ class Features(TrainingStack):
 
 
 class NoFeatures(FeatureMap):
-    """In the place of the features of a kernel that prediction does not evaluate: all are 0."""
+    """The features of a kernel that prediction does not evaluate: all are 0."""
 
     def __init__(self, n_features: int):
         self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
@@ -648,12 +625,10 @@ def _two_sided(maker: Any, labels: np.ndarray, n_outputs: int) -> Machine:
 
 
 def _margins(block: Block, n_outputs: int, maker: Any) -> Block:
-    """The same samples with the losses of two-class problems."""
     return dataclasses.replace(block, losses=cast(DualTerms, _two_sided(maker, np.asarray(block.y), n_outputs).terms))
 
 
 def _one_output(block: Block, output: int, has_classes: bool) -> Block:
-    """The same samples with the losses and targets of one output: two classes as 1 and 0, or one target."""
     if block.losses.n_outputs == 1:
         return block
     y = np.asarray(block.y)

@@ -71,10 +71,7 @@ class LossSums:
         return int(np.argmax(difference <= error * (1.0 + 1e-6) + TIE)), risk, difference, error
 
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean losses, and how exactly each pair of them differs: (n_solutions,), (n_solutions, n_solutions).
-
-        The second is the standard error of the difference of two solutions over the same samples.
-        """
+        """Weighted mean losses, and the standard error of the difference of each pair of solutions."""
         risk = self.weighted / self.weight
         difference = risk[:, None] - risk
         # sum_i share_i^2 (l_ik - l_ij - d_kj)^2, expanded
@@ -211,14 +208,13 @@ class Split:
         return uniform_keys(block.first, block.n_samples, self.seed) / self.share
 
     def held_out(self, keys: np.ndarray, labels: Any) -> np.ndarray:
-        """Which samples with such keys are held out."""
         held = (keys >= self.low) & (keys < self.high)
         return held if self.exempt is None else held & ~self.exempt[np.asarray(labels)]
 
 
 @dataclass(frozen=True)
 class SplitBlock(Block):
-    """A block of which some samples are held out: they have no loss in `losses`, and that of `all_losses`."""
+    """A block of which some samples are held out: they have a loss in `all_losses` only, not in `losses`."""
 
     held_out: Any = None
     all_losses: Any = None
@@ -256,7 +252,6 @@ def some(block: Block, index: np.ndarray) -> Block:
 
 
 def count_classes(block: Block, split: Split, edges: np.ndarray, n_classes: int) -> np.ndarray:
-    """Number of samples of each class in each part of the range of keys: (n_classes, n_parts)."""
     keys = split.keys(block)
     parts = np.searchsorted(edges, keys, side="right") - 1
     found = np.zeros((n_classes, len(edges) - 1))
@@ -309,7 +304,6 @@ class Judge:
 
 
 def sums_of(losses: np.ndarray, weight: np.ndarray) -> LossSums:
-    """The sums of losses and of their squares that the mean and its error are made of."""
     square = weight**2
     return LossSums(
         float(len(losses)),
@@ -363,7 +357,6 @@ class Scores:
 
 
 def one_kernel(features: FeatureBlock, m: int) -> FeatureBlock:
-    """The features of one kernel of a block; a copy where they are held."""
     offsets = np.array([0, features.offsets[m + 1] - features.offsets[m]])
     span = slice(int(features.offsets[m]), int(features.offsets[m + 1]))
     if isinstance(features, RecomputedFeatures):
@@ -390,7 +383,7 @@ def one_kernel_by_folds(block: Block, m: int, folds: Folds) -> Block:
 def held_out_scores(
     block: Block, folds: Folds, has_classes: bool, weights: np.ndarray, intercept: np.ndarray
 ) -> Scores:
-    """Every sample that has the view, by the machine that was not trained with it."""
+    """Scores of every sample that has the view, by the machine that was not trained with it."""
     fold, k = folds.of(block), folds.count
     there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, 0]
     values = np.empty((block.n_samples, weights.shape[1]))

@@ -18,7 +18,7 @@ term            kernels                  phi(z)
 
 A function is f = phi v with the penalty 1/2 ||v||^2, of landmarks 1/2 v' K_LL(W) v. The v of landmarks are written as
 v = R u with R = (K_LL + ridge I)^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it
-is when W moves. The ridge keeps directions that K_LL hardly has from growing then.
+is when W moves. The ridge then keeps directions in which K_LL is nearly 0 from growing.
 
 The function that is minimised is a sum over samples,
 
@@ -92,7 +92,7 @@ class CodesOnDemand:
 
 @dataclass(frozen=True)
 class Coding:
-    """What gives a block its codes; small, and sent to wherever blocks are."""
+    """What computes the codes of a block; small, so that it can be sent to where the blocks are."""
 
     inputs: Any
     gate: Any
@@ -125,12 +125,9 @@ def encoded(gate: Any, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
 class GateTotals:
     """Sums over samples, for each class (one row where there are no classes).
 
-    Attributes
-    ----------
-    count : ndarray of shape (2, n_classes)
-        Number of samples, and of those with a loss (support vectors).
-    weights, gates, opened : ndarray of shape (2, n_classes, n_kernels)
-        Sums of squared gates and of gates, and how many are open; over all samples and over support vectors.
+    `count`, of shape (2, n_classes), is the number of samples, and of those with a loss (support vectors). `weights`,
+    `gates` and `opened`, of shape (2, n_classes, n_kernels), are sums of squared gates and of gates, and how many are
+    open, over all samples and over support vectors.
     """
 
     count: np.ndarray
@@ -142,7 +139,7 @@ class GateTotals:
         """Mean weight and gate of each kernel, and the share of samples for which it is open.
 
         The columns are ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
-        ``gate`` and ``share``, as `summary.summarize` gives them; `classes` are the labels, sorted.
+        ``gate`` and ``share``; `classes` are the labels, sorted.
         """
         parts = []
         labels = [] if classes is None else list(classes)
@@ -164,13 +161,11 @@ def in_every_place(function: Any) -> Any:
 
 
 def pieces(block: Any) -> Iterator[slice]:
-    """Samples of a block whose gates are in memory together."""
     return ranges(block.n_samples, TILE if isinstance(block, Block) else PIECE)
 
 
 @in_every_place
 def count_open(block: Any, amplitudes: Any) -> Any:
-    """For how many samples of a block each kernel is open."""
     xp, found = place_of(block.weight).xp, 0.0
     for rows in pieces(block):
         found = found + xp.sum(xp.astype(amplitudes.values(NOTHING, block, rows) > 0.0, xp.float64), axis=0)
@@ -237,7 +232,7 @@ FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent
 
 
 class Term(ABC):
-    """Features of one kernel's points; small, and sent to wherever blocks are."""
+    """Features of one kernel's points; small, so that it can be sent to where the blocks are."""
 
     @property
     @abstractmethod
@@ -245,11 +240,10 @@ class Term(ABC):
         """Length of phi(z)."""
 
     def at(self, W: np.ndarray) -> Term:
-        """The term at a projection."""
         return self
 
     def settled(self) -> Term:
-        """The same without what only other projections need."""
+        """The same without what is only needed at other projections."""
         return self
 
     def whitening(self, W: np.ndarray) -> np.ndarray | None:
@@ -257,7 +251,6 @@ class Term(ABC):
         return None
 
     def raw(self, Z: np.ndarray) -> np.ndarray:
-        """Values of points before whitening."""
         return self.features(Z)
 
     @abstractmethod
@@ -314,7 +307,6 @@ class FourierTerm(Term):
         return self._size * np.hstack([np.cos(angles), np.sin(angles)])
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, None]:
-        """By the angles first."""
         angles, h = Z @ self.frequencies, self.frequencies.shape[1]
         by_angles = self._size * (np.cos(angles) * slopes[:, h:] - np.sin(angles) * slopes[:, :h])
         return by_angles @ self.frequencies.T, None
@@ -322,16 +314,10 @@ class FourierTerm(Term):
 
 @dataclass(frozen=True)
 class NystroemTerm(Term):
-    """Kernel values to landmarks, times R.
+    """Kernel values to landmarks, times R (`basis`, of shape (n_landmarks, n_features)).
 
-    Attributes
-    ----------
-    landmarks : ndarray of shape (n_landmarks, n_columns)
-        Before their projection.
-    basis : ndarray of shape (n_landmarks, n_features)
-        R.
-    points : ndarray of shape (n_landmarks, n_components)
-        The landmarks at a projection.
+    `landmarks` are those before their projection, of shape (n_landmarks, n_columns), and `points` those at a
+    projection, of shape (n_landmarks, n_components).
     """
 
     kernel: PointKernel
@@ -345,34 +331,27 @@ class NystroemTerm(Term):
 
     @classmethod
     def of(cls, kernel: PointKernel, landmarks: np.ndarray, W: np.ndarray) -> NystroemTerm:
-        """The term with R of a projection."""
         values, vectors = np.linalg.eigh(kernel.gram(landmarks @ W))
         ridge = RIDGE * max(values[-1], np.finfo(float).tiny)
         return cls(kernel, landmarks, vectors / np.sqrt(np.maximum(values, 0.0) + ridge))
 
     def at(self, W: np.ndarray) -> NystroemTerm:
-        """The landmarks, projected."""
         return replace(self, points=self.landmarks @ W)
 
     def settled(self) -> NystroemTerm:
-        """The kernel and the landmarks, projected."""
         return replace(self, landmarks=self.landmarks[:0], basis=self.basis[:0])
 
     def whitening(self, W: np.ndarray) -> np.ndarray:
-        """Of kernel values to the landmarks."""
         values, vectors = np.linalg.eigh(self.kernel.gram(self.points))
         return root_inverse(values, vectors, above_rounding(values))
 
     def raw(self, Z: np.ndarray) -> np.ndarray:
-        """k(z, L)."""
         return self.kernel.cross(Z, self.points)
 
     def features(self, Z: np.ndarray) -> np.ndarray:
-        """k(z, L) R."""
         return self.raw(Z) @ self.basis
 
     def pullback(self, Z: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both the points and the landmarks move."""
         by_values = self.kernel.gain * (slopes @ self.basis.T)
         by_points = self.kernel.kernel.pullback(self.points, Z, by_values.T)
         return by_points, self.landmarks.T @ self.kernel.kernel.pullback(Z, self.points, by_values)
@@ -385,18 +364,9 @@ class NystroemTerm(Term):
 
 
 class ProjectedMap(FeatureMap):
-    """phi(W' x), where x are the normalised features of a kernel's view.
+    """phi(W' x), where x are the normalised features of a kernel's view, which `kernel` reads.
 
-    Parameters
-    ----------
-    features : ViewFeatures
-        Fitted: what is projected.
-    kernel : ViewKernel
-        Fitted: it reads the view.
-    directions : ndarray of shape (n_columns, n_components)
-        W.
-    term : Term
-        At W.
+    W (`directions`) is of shape (n_columns, n_components), and `term` is that at W.
     """
 
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):
@@ -409,11 +379,9 @@ class ProjectedMap(FeatureMap):
 
     @property
     def names(self) -> list[str]:
-        """What the features that are projected are called."""
         return self.features.names
 
     def points(self, views: Views) -> np.ndarray:
-        """W' x of samples."""
         return np.asarray(self.features.of(self.kernel, views) @ self.directions)
 
     @property
@@ -421,7 +389,6 @@ class ProjectedMap(FeatureMap):
         return isinstance(self.term, LinearTerm)
 
     def features_at(self, points: np.ndarray) -> np.ndarray:
-        """phi of points."""
         values = self.term.raw(points)
         return values if self.is_linear or self.whitening is None else values @ self.whitening
 
@@ -438,7 +405,7 @@ class ProjectedMap(FeatureMap):
 
 @dataclass(frozen=True)
 class Model:
-    """Gates, projections and features without parameters; small, and sent to wherever blocks are."""
+    """Gates, projections and features without parameters; small, so that it can be sent to where the blocks are."""
 
     gate: Any
     layout: Any
@@ -446,7 +413,6 @@ class Model:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the features of each kernel begin, and where the last ones end."""
         return np.cumsum([0, *(term.n_features for term in self.terms)])
 
 
@@ -532,7 +498,7 @@ class ProjectedPrimal(Vectors):
 
 @dataclass(frozen=True)
 class ViewFeatureBlocks:
-    """What gives a block the features that are projected, and codes; small, and sent to wherever blocks are."""
+    """What gives a block codes and the features that are projected; small, so that it can be sent to the blocks."""
 
     maps: list[Any]
     kernels: list[ViewKernel]
@@ -562,7 +528,6 @@ class ProjectedBlocks:
 
 
 def _replaced(block: Block, widths: list[int], parts: Iterable[np.ndarray], gate: Any, inputs: Any) -> Block:
-    """A block with other features, kernel by kernel, and with codes."""
     offsets = np.cumsum([0, *widths])
     matrix = np.empty((block.n_samples, offsets[-1]), dtype=getattr(block.features, "dtype", np.float64))
     for span, part in zip(spans_of(offsets), parts, strict=True):
@@ -596,7 +561,7 @@ def _term(stack: Features, features: Any, m: int, W: np.ndarray, rng: np.random.
 
 
 def _landmarks(stack: Features, m: int, rng: np.random.RandomState) -> Views:
-    """Those of a kernel's features; of exact ones, which have none, as many samples as there are features."""
+    """Landmarks of a kernel's features; for exact ones, which have none, as many samples as there are features."""
     found, reservoir = stack.maps[m], stack.reservoir
     if found.landmarks is not None:
         return found.landmarks.support
@@ -629,7 +594,6 @@ def projection_problem(stack: Features, family: Any, machine: Machine, start: St
 
 
 def _stack_at(stack: Features, family: Any, terms: list[Term], theta: np.ndarray) -> Features:
-    """The kernels at projections, with explicit features of all samples."""
     matrices = family.layout.projections(theta)
     maps: list[Any] = [
         ProjectedMap(each, cast(Any, kernel), W.copy(), term.at(W))
@@ -651,7 +615,6 @@ def _whitened(terms: list[Term], stack: Features, u: np.ndarray) -> np.ndarray:
 
 
 def _check_map(name: str, kernel: Any, found: Any) -> None:
-    """Raise a `ValueError` where a kernel's approximation cannot follow a projection."""
     if not kernel.is_differentiable:
         raise ValueError(
             f"Projected on explicit features takes kernels that are differentiable by their features, such as Linear "

@@ -32,7 +32,6 @@ class Tiles(ExactStack):
         return TiledSum(self.in_parts(), np.repeat(factor[:, None], self.n_kernels, axis=1), eta)
 
     def sums(self, scaling: np.ndarray | None = None) -> TileSums:
-        """Sums whose images are kept for each kernel."""
         return TileSums(self, self.unscaled() if scaling is None else scaling)
 
     def elementwise(self, kernel: Any, out: np.ndarray | None = None) -> Any:
@@ -77,7 +76,7 @@ class Tiles(ExactStack):
     def slopes(
         self, gates: np.ndarray, at: Points | None, rows: np.ndarray, coef: np.ndarray, solution: Any = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """dJ by the gates, and by the points where there are some, from images that a solution may hold."""
+        """dJ by the gates, and by the points if there are any, from images that a solution may hold."""
         weighted = gates[rows][:, :, None] * coef[:, None, :]
         images = None if solution is None else kept_images(solution, rows, self.place)
         if images is None:
@@ -143,8 +142,6 @@ class Tiles(ExactStack):
 
 
 class TileSums(ExactSums):
-    """Sums in tiles, whose images are kept for each kernel."""
-
     def __init__(self, stack: Tiles, scaling: np.ndarray):
         self.n_kernels, self.n_samples = stack.n_kernels, stack.n_samples
         self._tiles = stack.in_parts()
@@ -155,17 +152,16 @@ class TileSums(ExactSums):
         return TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
-        """Images of the sums before are of no use then."""
+        """Take another scaling; images of earlier sums are no longer right then."""
         if not np.array_equal(scaling, self._latest.left[:, 0]):
             self._latest = self._start(scaling)
 
     def at(self, eta: np.ndarray) -> TiledSum:
-        """A sum that shares its images with those before."""
         self._latest = self._latest.with_weights(eta)
         return self._latest
 
     def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Images:
-        """What the solutions carry; computed where one carries none."""
+        """The images that the solutions carry, computed where one carries none."""
         coef = self._coef(outputs)
         columns, rows = np.nonzero(coef.T)
         values = [np.empty((0, self.n_kernels))]

@@ -35,7 +35,6 @@ def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> boo
 
 
 def check_unique_columns(columns: pd.Index, what: str = "X") -> None:
-    """Refuse a table that has several columns of one name."""
     again = list(dict.fromkeys(columns[columns.duplicated()])) if columns.has_duplicates else []
     if again:
         occur = "occurs" if len(again) == 1 else "occur"
@@ -56,7 +55,6 @@ def feature_names(X: pd.DataFrame) -> list[Any]:
 
 
 def has_sparse_rows(X: pd.DataFrame) -> bool:
-    """Whether a data frame has columns whose cells are sparse rows (`views.frames.SparseRows`)."""
     return any(hasattr(dtype, "features") for dtype in set(X.dtypes))
 
 
@@ -122,7 +120,6 @@ def _first_of_each(X: pd.DataFrame, columns: pd.Index, used: np.ndarray) -> pd.D
 
 
 def _views(estimator: Any, names: np.ndarray) -> np.ndarray:
-    """The view of each column."""
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     known = {view for view, name in zip(prefix, names, strict=True) if SEPARATOR in name}
     alone = np.array([view not in known for view in prefix])
@@ -142,7 +139,6 @@ def _lacking(
     there: np.ndarray,
     unknown: Sequence[str],
 ) -> str:
-    """The message for views of which X has some columns only."""
     parts = []
     for view in wrong[:_SHOWN]:
         own = is_used & (views == view)
@@ -161,7 +157,6 @@ def _lacking(
 
 
 def _alike(name: str, others: Sequence[str]) -> list[str]:
-    """The one of some names that is spelled like this one, if any."""
     others = others[:_COMPARED]
     plain = [_letters(other) for other in others]
     close = get_close_matches(_letters(name), plain, n=1, cutoff=0.8)
@@ -173,7 +168,6 @@ def _letters(name: str) -> str:
 
 
 def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: set[str]) -> None:
-    """Warn where X has views of other names in place of those that it lacks."""
     if not absent or not unknown:
         return
     prefixed = dict.fromkeys(name.partition(SEPARATOR)[0] for name in unknown if SEPARATOR in name)

@@ -112,7 +112,6 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
 
 
 def _one_table(X: Any) -> Any:
-    """X as an array, a list, a sparse matrix or a data frame of pandas."""
     check_one_table(X)
     X = without_mask(as_pandas(X))
     _check_not_a_row_of_documents(X)
@@ -176,7 +175,6 @@ def check_row_labels(X: Any, **others: Any) -> None:
 
 
 def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
-    """A one-dimensional y without NaN, as long as X."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     y = as_pandas(y, "y")
@@ -190,7 +188,6 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
 
 
 def _check_finite(y: np.ndarray, labels: pd.Index | None) -> None:
-    """Refuse targets that are missing or infinite, and name the first such sample."""
     missing = pd.isna(y)
     wrong = np.flatnonzero(missing | np.isinf(y) if y.dtype.kind == "f" else missing)
     if len(wrong):
@@ -250,7 +247,6 @@ def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
 
 
 def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
-    """Class labels, one for each sample, that can be sorted."""
     y = check_target(estimator, y, n_samples)
     try:
         check_classification_targets(y)
@@ -260,7 +256,6 @@ def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
 
 
 def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes, at least two, and the position of each label among them."""
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise one_class_error(estimator, classes)
@@ -268,7 +263,6 @@ def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def one_class_error(estimator: Any, classes: np.ndarray) -> ValueError:
-    """The error of labels that are all the same."""
     return ValueError(
         f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
         f"{classes.tolist()[0]!r}"
@@ -276,7 +270,7 @@ def one_class_error(estimator: Any, classes: np.ndarray) -> ValueError:
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
-    """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
+    """Finite weights of at least 0, one for each sample and not all of them 0; None means 1 each."""
     if sample_weight is None:
         return np.ones(n_samples)
     sample_weight = as_pandas(sample_weight, "sample_weight")
@@ -301,10 +295,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 
 def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
-    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
-
-    Series and data frames are returned as they are: their names are the classes.
-    """
+    """Probabilities by sample, or one error; series and data frames stay, because their names are the classes."""
     posterior = as_pandas(posterior, "posterior")
     check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)
@@ -325,8 +316,6 @@ def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | 
 def without_mask(X: Any) -> Any:
     """A masked array as a plain one whose masked entries are NaN, or None among objects; anything else as it is.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.validation.inputs import without_mask
     >>> without_mask(np.ma.array([[1, 2], [3, 4]], mask=[[True, True], [False, False]]))
@@ -351,7 +340,6 @@ def check_plain(values: Any, what: str) -> None:
 
 
 def check_unmasked(values: Any, what: str) -> None:
-    """Raise a `ValueError` that names the first masked entry of an array."""
     if np.ma.is_masked(values):
         place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         raise ValueError(
@@ -361,7 +349,6 @@ def check_unmasked(values: Any, what: str) -> None:
 
 
 def holds_dates(values: Any) -> bool:
-    """Whether an array, series or data frame holds dates or time spans."""
     if isinstance(values, pd.DataFrame):
         others = [j for j, dtype in enumerate(values.dtypes) if getattr(dtype, "kind", "O") not in "fiub"]
         return any(holds_dates(values.iloc[:, j]) for j in others)
@@ -372,7 +359,6 @@ def holds_dates(values: Any) -> bool:
 
 
 def is_date(entry: Any) -> bool:
-    """Whether a value is a date, a time or a time span."""
     return isinstance(entry, _DATES)
 
 
@@ -382,8 +368,6 @@ def as_pandas(table: Any, what: str = "X") -> Any:
     Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects. Arrays of
     other libraries are refused, see `check_array_of_numpy`.
 
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> from kernelweave.validation.inputs import as_pandas
     >>> as_pandas(pa.table({"rna__0": [1.0, None], "word": ["ab", "ba"]}))
@@ -411,8 +395,6 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
     What Python takes beyond what is usual in tables is no number: underscores between digits (``1_000``) and digits
     other than 0 to 9. pandas does not take them either, so a column with them is text.
 
-    Examples
-    --------
     >>> from kernelweave.validation.inputs import spelled_number
     >>> spelled_number("1,5", decimal=","), spelled_number("1_000"), spelled_number("1e3")
     (1.5, None, 1000.0)
@@ -428,8 +410,6 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
 def check_array_of_numpy(values: Any, what: str) -> None:
     """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
 
-    Examples
-    --------
     >>> from kernelweave.validation.inputs import check_array_of_numpy
     >>> check_array_of_numpy([[1.0, 2.0]], "X")
     """

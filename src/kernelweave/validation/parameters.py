@@ -260,7 +260,7 @@ class Offers(Constraint):
 
 
 class Either(Constraint):
-    """What one or the other constraint accepts; the first that does converts."""
+    """Accepts what one of two constraints accepts; the first that accepts a value converts it."""
 
     def __init__(self, first: Constraint, second: Constraint):
         self.first, self.second = first, second
@@ -329,7 +329,6 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
 
 
 def _constraints_of(cls: type) -> dict[str, Constraint]:
-    """The constraints that a class and its bases declare; those of the class itself count."""
     merged: dict[str, Constraint] = {}
     for base in reversed(cls.__mro__):
         merged |= vars(base).get("_constraints", {})

@@ -55,14 +55,9 @@ Kind = Callable[[Any, Sizes, str], None]
 class Schema:
     """What objects of a class consist of.
 
-    Attributes
-    ----------
-    attributes : dict from name to kind
-        Those that prediction reads; all of them are there, but for those of `optional` kind.
-    rule : callable, optional
-        ``rule(value, sizes, path)``, called last, for what concerns several attributes.
-    transient : dict from name to callable
-        Attributes that are not saved, and what makes them anew.
+    `attributes` are those that prediction reads; all of them are there, but for those of `optional` kind.
+    ``rule(value, sizes, path)``, called last, is for what concerns several attributes. `transient` attributes are not
+    saved; their callables make them anew.
     """
 
     attributes: dict[str, Kind] = field(default_factory=dict)
@@ -70,7 +65,7 @@ class Schema:
     transient: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def __or__(self, other: Schema) -> Schema:
-        """Both: the attributes of a base class and those of one that extends it."""
+        """The attributes of both: of a base class and of one that extends it."""
         rules = [rule for rule in (self.rule, other.rule) if rule is not None]
 
         def both(value: Any, sizes: Sizes, path: str) -> None:
@@ -81,7 +76,6 @@ class Schema:
 
     @property
     def needed(self) -> set[str]:
-        """The names of the attributes that are always there."""
         return {name for name, kind in self.attributes.items() if not hasattr(kind, "optional")}
 
 
@@ -96,7 +90,6 @@ def declared(cls: type) -> Schema:
 
 @cache
 def schema_of(cls: type) -> Schema:
-    """The schemas of a class and its base classes as one."""
     found = Schema()
     for base in reversed(cls.__mro__):
         found = found | declared(base)
@@ -115,12 +108,11 @@ def is_own(cls: type) -> bool:
 
 
 def refuse(path: str, what: str) -> None:
-    """Raise a `ValueError` that states what is wrong with a value."""
     raise ValueError(f"its {path} {what}")
 
 
 def expect(expected: int, length: int, path: str, what: str = "") -> None:
-    """Compare a length with the one that is expected, and say of what it is the number."""
+    """Refuse a length that is not the expected one; the message says what it is the number of."""
     if length != expected:
         named = f" ({what.replace('_', ' ')})" if what else ""
         refuse(path, f"has the length {length} where {expected}{named} is expected")
@@ -142,8 +134,6 @@ def check_whole(
     They are compared as Python's integers, and with each other: a sum or a difference in the array's own type wraps, so
     that a position far outside seems to be inside.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.validation.schemas import check_whole
     >>> check_whole(np.array([3, 2**31 - 1], dtype=np.int32), "rows", below=4, of="samples")
@@ -200,12 +190,10 @@ def _is_plain(dtype: np.dtype, kinds: str) -> bool:
 
 
 def numbers(*shape: str | int, **limits: Any) -> Kind:
-    """An array of floating-point numbers."""
     return array("f", *shape, **limits)
 
 
 def flags(*shape: str | int) -> Kind:
-    """An array of truth values."""
     return array("b", *shape)
 
 
@@ -260,19 +248,16 @@ def size(name: str) -> Kind:
 
 
 def text(value: Any, sizes: Sizes, path: str) -> None:
-    """A string."""
     if not isinstance(value, str):  # NumPy's, too
         refuse(path, f"is {value!r} where text is expected")
 
 
 def flag(value: Any, sizes: Sizes, path: str) -> None:
-    """True or False."""
     if not isinstance(value, bool | np.bool_):
         refuse(path, f"is {value!r} where True or False is expected")
 
 
 def function(value: Any, sizes: Sizes, path: str) -> None:
-    """Something that can be called."""
     if not callable(value):
         refuse(path, "cannot be called")
 
@@ -289,13 +274,10 @@ def one_of(*choices: Any) -> Kind:
 
 
 def nothing(value: Any, sizes: Sizes, path: str) -> None:
-    """None."""
     one_of(None)(value, sizes, path)
 
 
 def maybe(kind: Kind) -> Kind:
-    """None, or something of a kind."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if value is not None:
             kind(value, sizes, path)
@@ -347,8 +329,6 @@ def _check_entries(entries: Iterable[Any], kind: Kind, own: tuple[str, ...], siz
 
 
 def together(*kinds: Kind) -> Kind:
-    """A tuple with an entry of each kind."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if type(value) is not tuple or len(value) != len(kinds):
             refuse(path, f"is no tuple of {len(kinds)}")
@@ -383,8 +363,6 @@ def labels(length: str) -> Kind:
 
 
 def sparse(rows: str, columns: str) -> Kind:
-    """A CSR matrix of finite numbers."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if not sp.issparse(value) or not _is_plain(value.dtype, "fiub"):
             refuse(path, f"is a {type(value).__name__} where a sparse matrix of numbers is expected")
@@ -451,10 +429,7 @@ def transformer(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_inside(owner: Any, schema: Schema, path: str) -> None:
-    """Check the objects that an object of a user's class holds, in lists too, except those that were never fitted.
-
-    Their sizes need only agree among themselves.
-    """
+    """Check the fitted objects that an object of a user's class holds; sizes need only agree among themselves."""
     passed = {*schema.attributes, *_parameters(type(owner))}
     pending = [(value, f"{path}.{name}") for name, value in vars(owner).items() if name not in passed]
     while pending:
@@ -486,7 +461,6 @@ def _check_feature_names(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def check_classes(value: Any, sizes: Sizes, path: str) -> None:
-    """There are at least two classes, of text or numbers."""
     if len(value.classes_) < 2 or (value.classes_.dtype.kind == "O" and not all(map(is_entry, value.classes_))):
         refuse(f"{path}.classes_", "are no classes")
 

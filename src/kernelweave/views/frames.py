@@ -29,8 +29,6 @@ from ..validation.inputs import as_pandas, check_unmasked, is_date, without_mask
 
 @dataclass(frozen=True, eq=False)
 class SparseRow:
-    """One cell: the entries of a sample that are not 0."""
-
     positions: np.ndarray
     values: np.ndarray
 
@@ -50,7 +48,6 @@ class SparseRowsDtype(ExtensionDtype):
 
     @property
     def name(self) -> str:
-        """What pandas shows."""
         return f"sparse rows [{len(self.features)}]"
 
     def __eq__(self, other: object) -> bool:
@@ -66,25 +63,17 @@ class SparseRowsDtype(ExtensionDtype):
 
     @classmethod
     def construct_array_type(cls) -> Any:
-        """The class of columns."""
         return SparseRows
 
     @classmethod
     def construct_from_string(cls, string: str) -> SparseRowsDtype:
-        """There is no text that stands for this type."""
         raise TypeError(f"Cannot construct a '{cls.__name__}' from '{string}'")
 
 
 class SparseRows(ExtensionArray):
     """A column whose cells are the rows of a sparse matrix; `stack_views` makes them.
 
-    Parameters
-    ----------
-    matrix : CSR matrix of shape (n_samples, n_features)
-    features : Index or sequence of str, optional
-        Names of the features; numbers from 0 by default.
-    present : ndarray of bool, optional
-        Which samples have the view, by default all. The rows of others are emptied.
+    Features are numbered from 0 where they have no names. Rows of samples that lack the view are emptied.
     """
 
     def __init__(
@@ -100,12 +89,10 @@ class SparseRows(ExtensionArray):
 
     @property
     def dtype(self) -> SparseRowsDtype:
-        """The type, which has the names of the features."""
         return self._dtype
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the entries that are not 0."""
         return self.matrix.data.nbytes + self.matrix.indices.nbytes + self.matrix.indptr.nbytes + self.present.nbytes
 
     def __len__(self) -> int:
@@ -139,11 +126,9 @@ class SparseRows(ExtensionArray):
         return self.present & other.present & ~different
 
     def isna(self) -> np.ndarray:
-        """Which samples lack the view."""
         return ~self.present
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> SparseRows:
-        """Cells at some positions; with `allow_fill`, -1 is a missing one."""
         indices = np.asarray(indices, dtype=np.intp)
         if not allow_fill:
             return self._like(self.matrix[indices], self.present[indices])
@@ -157,7 +142,6 @@ class SparseRows(ExtensionArray):
         return self._like(self.matrix[np.where(filled, 0, indices)], self.present[indices] & ~filled)
 
     def copy(self) -> SparseRows:
-        """A copy of the entries."""
         return self._like(self.matrix.copy(), self.present.copy())
 
     def select(self, indexer: np.ndarray) -> SparseRows:
@@ -228,16 +212,10 @@ SMALL = 10**6  # cells of a data frame that may be held as one array, too
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """Some columns of a table of `n_features` columns, in blocks of one type.
+    """Some columns of a table of shape (n_samples, n_features), in blocks of one type.
 
-    Attributes
-    ----------
-    n_samples, n_features : int
-        Shape of the table that these columns are of.
-    blocks : list of (ndarray of int, ndarray of shape (n_samples, n_columns))
-        Positions of columns, ascending, and their values, contiguous by rows.
-    sparse : list of (ndarray of int, CSR matrix, ndarray of bool of shape (n_samples,)), or None
-        Positions of the columns of a sparse view, ascending, their values, and which samples have the view.
+    `blocks` are pairs of column positions, ascending, and values, contiguous by rows. `sparse` are triples of the
+    positions of the columns of a sparse view, ascending, their CSR matrix, and which samples have the view.
     """
 
     n_samples: int
@@ -252,17 +230,15 @@ class KeptColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the table."""
         return self.n_samples, self.n_features
 
     def rows(self, index: np.ndarray | slice) -> KeptColumns:
-        """These samples only."""
         blocks = [(columns, np.ascontiguousarray(values[index])) for columns, values in self.blocks]
         sparse = [(columns, values[index], present[index]) for columns, values, present in self.sparse or ()]
         return KeptColumns(len(np.arange(self.n_samples)[index]), self.n_features, blocks, sparse or None)
 
     def select(self, columns: np.ndarray) -> KeptColumns:
-        """The table of these columns, in this order; what was not kept cannot be read there either."""
+        """The table of these columns, in this order; columns that were dropped before cannot be read there either."""
         blocks, sparse = [], []
         for positions, values in self.blocks:
             places, chosen = _chosen(columns, positions)
@@ -281,7 +257,6 @@ class KeptColumns:
         return KeptColumns(self.n_samples, self.n_features, blocks, sparse or None)
 
     def followed_by(self, other: KeptColumns) -> KeptColumns:
-        """These samples and then those of another table, whose columns are of the same types."""
         if not np.array_equal(self.sparse_positions(), other.sparse_positions()):
             raise ValueError("samples of which some are sparse and others are not cannot follow one another")
         dense = [int(position) for positions, _ in self.blocks for position in positions]
@@ -294,7 +269,6 @@ class KeptColumns:
         return KeptColumns(self.n_samples + other.n_samples, self.n_features, _blocks_by_type(arrays), sparse or None)
 
     def sparse_positions(self) -> np.ndarray:
-        """Positions of the columns of sparse views, ascending."""
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(positions for positions, _, _ in self.sparse or ())]))
 
     def take_sparse(self, columns: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -329,7 +303,6 @@ class KeptColumns:
 
 
 def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
-    """The table X with these columns only, at their old positions; a sparse X with the others empty."""
     columns = np.unique(columns).astype(int)
     if sp.issparse(X):
         return _kept_sparse(X, columns)
@@ -344,7 +317,6 @@ def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
 
 
 def has_sparse_views(X: pd.DataFrame) -> bool:
-    """Whether a data frame has columns that are to be read as sparse ones."""
     return any(isinstance(dtype, SparseRowsDtype) or is_sparse_zero(dtype) for dtype in set(X.dtypes))
 
 
@@ -378,7 +350,6 @@ def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str], dict[int, Any]
 
 
 def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Columns by position, as one block for each type."""
     by_type: dict[np.dtype, list[int]] = {}
     for position, array in arrays.items():
         by_type.setdefault(array.dtype, []).append(position)
@@ -389,7 +360,7 @@ def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.
 
 
 def _chosen(columns: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which of some columns are at these positions, ascending, and at which of them."""
+    """Which of some columns are at these positions (ascending), and the index of each among the positions."""
     places = np.flatnonzero(np.isin(columns, positions))
     return places, np.searchsorted(positions, columns[places])
 
@@ -406,10 +377,7 @@ def take_columns(X: Any, columns: np.ndarray) -> np.ndarray:
 
 
 def small_array(X: Any) -> Any:
-    """A small data frame of numbers as one array, and any other X as it is.
-
-    It takes ten times as long to take columns of a data frame as of an array.
-    """
+    """A small data frame of numbers as one array, whose columns are taken ten times as fast; any other X as it is."""
     if not isinstance(X, pd.DataFrame) or X.size > SMALL:
         return X
     is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in X.dtypes)
@@ -486,7 +454,6 @@ def check_shared(views: Sequence[Labelled], remedies: Remedies) -> None:
 
 
 def nothing_shared(view: Labelled, other: Labelled) -> str:
-    """The beginning of a message."""
     return f"{view.shown} and {other.shown} have no sample in common"
 
 
@@ -496,7 +463,6 @@ def shares(some: pd.Index, others: pd.Index) -> bool:
 
 
 def reason(view: Labelled, others: pd.Index, remedies: Remedies) -> str:
-    """Why a view shares no sample with these others, and the remedy, in words with examples."""
     known = set(others)  # an index of dates would take the column "2020" for one of its labels
     turned = next((column for column in view.columns if column in known), None)
     if turned is not None:
@@ -688,7 +654,6 @@ def _common_index(frames: dict[str, pd.DataFrame], labelled: dict[str, pd.Index]
 
 
 def _check_shared(views: Mapping[str, Any], labelled: dict[str, pd.Index]) -> None:
-    """Views, and y, have samples in common; one without a sample has none to compare."""
     given = []
     for (shown, index), values in zip(labelled.items(), [*views.values(), None], strict=False):
         # Names of columns may be ids of samples, but the numbers that pandas counts columns by are not.

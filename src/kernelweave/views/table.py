@@ -97,7 +97,7 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
 
 
 def _column_or_view(entry: Any, names: np.ndarray | None, n_features: int) -> np.ndarray:
-    """A position, the column of exactly that name where there is one, or else the view of that name."""
+    """The column at a position or of exactly that name, or else all columns of the view of that name."""
     if isinstance(entry, str) and names is not None and (names == entry).any():
         return np.flatnonzero(names == entry)
     return resolve_columns(entry, names, n_features)
@@ -288,7 +288,6 @@ class Views:
         return self._read[key]
 
     def _over(self, X: Any, names: Any = None) -> Views:
-        """The same samples with another table."""
         part = Views(X, names)
         part.positions, part.labels = self.positions, self.labels
         return part
@@ -423,7 +422,6 @@ class Views:
         return values, np.asarray(there.all(axis=1))
 
     def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
-        """The first column that is not of numbers, in a message."""
         for column, entries in zip(columns.tolist(), values.T, strict=True):
             other = next((entry for entry in entries if not is_number(entry)), None)
             if other is not None:
@@ -553,7 +551,6 @@ class FetchedViews(Views):
         return self._over(KeptColumns(self.n_samples, self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
 
     def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
-        """The values of samples that lack them, each fetched once."""
         known = self._fetched.setdefault(columns.tobytes(), {})
         unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
         if len(unknown):

@@ -28,7 +28,7 @@ SIZES = (
 
 
 def jit(function):
-    """The function compiled by Triton; where there is no Triton, the function itself, which is not called then."""
+    """The function compiled by Triton; without Triton the function itself, which is never called then."""
     if triton is None:
         return function
     names = [name for name in SIZES if name in inspect.signature(function).parameters]

@@ -3,7 +3,7 @@
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
 Kernel values live in registers only: a tile of products on the tensor cores (TF32), their exponentials, and the sums
-with V, in float32 within a tile and in float64 over tiles. Served are functions of feature vectors in float32
+with V, in float32 within a tile and in float64 over tiles. The programs compute functions of feature vectors in float32
 (`PointSource`); other sources, matrices and features in float64 are multiplied tile by tile (`Source.times`).
 
 Programs read feature vectors in units, rounded once to TF32, side by side. Units are such that exponents are powers
@@ -99,7 +99,6 @@ class Packed:
         return self.features.shape[2 if self.kind in PRODUCTS else 1]
 
     def own(self, g: int, n_features: int) -> Any:
-        """The features of one kernel without the columns that packing added, of shape (n, n_features)."""
         return self.features[g, :, :n_features] if self.kind in PRODUCTS else self.features[g, :n_features].T
 
 
@@ -137,7 +136,6 @@ def _write_norms(found: Any, values: Any, place: Place) -> None:
 
 
 def is_served(source: Source) -> bool:
-    """Whether a source is a function of feature vectors in float32 of a kind that the programs serve."""
     if not isinstance(source, PointSource) or source.function.kind not in SERVED:
         return False
     narrow = source.place.xp.float32
@@ -163,17 +161,15 @@ class Group:
 
     @property
     def function(self) -> PointFunction:
-        """That of the first: kinds and degrees are those of all."""
+        """The function of the first kernel; all have its kind and degree."""
         return self.members[0].function
 
     @property
     def is_centred(self) -> bool:
-        """Whether the kernels are centred, after the programs."""
         return self.members[0].columns.means is not None
 
     @property
     def options(self) -> dict[str, int]:
-        """What programs are compiled for."""
         kind, width = SERVED.index(self.function.kind), self.rows.width
         if self.function.kind not in PRODUCTS:
             return {"KIND": kind, "DEGREE": 1, "WIDTH": 0, "BLOCK": 16}
@@ -232,7 +228,6 @@ class DeviceImages:
         )
 
     def images(self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int]) -> Any:
-        """See `TileStack.images`."""
         place, n_kernels, chosen = self.place, len(self.sources), set(kernels)
         n_rows = self.sources[0].n_rows if rows is None else len(rows)
         if not n_rows or not V.shape[0]:
@@ -252,7 +247,6 @@ class DeviceImages:
     def _images(
         self, group: Group, kernels: list[int], rows: np.ndarray | None, columns: np.ndarray | None, V: Any
     ) -> Any:
-        """The images of some kernels of a group, of shape (n_kernels, n_outputs, n_rows)."""
         left, right = (None if index is None else self.place.positions(index) for index in (rows, columns))
         V = V.contiguous()
         everything = len(kernels) == len(group.kernels)
@@ -280,7 +274,6 @@ class DeviceImages:
     def _part(
         self, group: Group, order: Any, rows: Any, columns: Any, V: Any, first: int, output: int, n_outputs: int
     ) -> Any:
-        """The images of one chunk of columns and a few outputs."""
         xp, device = self.place.xp, self.place.device
         BM, BN, warps, stages = group.tile
         n_tiles = math.ceil(min(CHUNK, V.shape[0] - first) / BN)
@@ -318,7 +311,6 @@ class DeviceImages:
         return features, scaled
 
     def block(self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int]) -> np.ndarray:
-        """See `TileStack.sum_block`."""
         place, n, there, chosen = self.place, len(rows), self.place.asarray(left, "float64"), set(kernels)
         total, others = None, list(self.others)
         for group in self.groups:
@@ -366,7 +358,6 @@ def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Si
 
 
 def check_device_memory(stack: KernelStack) -> None:
-    """Raise a `KernelMemoryError` where the tiles of a stack do not fit into the free memory of its device."""
     free = stack.place.free_memory()
     if free is None:
         return
@@ -410,7 +401,6 @@ def _shown(size: float) -> str:
 
 
 def warn_of_host_kernels(names: Sequence[str], sources: Sequence[Source]) -> None:
-    """One warning that names the kernels whose values are computed on the CPU and moved to the device."""
     staying = [repr(name) for name, source in zip(names, sources, strict=True) if source.on_host]
     if staying:
         what = f"kernel {staying[0]} is" if len(staying) == 1 else f"kernels {', '.join(staying)} are"

@@ -34,11 +34,11 @@ kind              the value by at most about                 so that the size co
 ``polynomial``    epsilon sqrt(k(x, x) k(z, z))              the largest ||x||^2 over the mean of centred ones
 ================  =========================================  ================================================
 
-where the polynomial has its differences between samples in view: they drown in columns with a large mean. Its values
-must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its products with
-coefficients need no kernel values, and cost as good as nothing. A kernel that is centred is in float64 where k(x, x)
-falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision is not
-enough either, and a warning says so.
+where the size of a polynomial is relative to centred features, because a large mean hides what differs between samples.
+Its values must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its
+products with coefficients need no kernel values, and cost almost nothing. A kernel that is centred is in float64 where
+k(x, x) falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision
+is not enough either, and there is a warning.
 
 The tensor cores of a CUDA device multiply numbers of 11 significant bits (TF32). Features are rounded to these once,
 when they are read, so that every product of them is exact wherever it is computed, and norms are those of the rounded
@@ -72,11 +72,7 @@ UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": 
 
 @dataclass(frozen=True)
 class PointFunction:
-    """A kernel as a function of feature vectors; see the table of the module.
-
-    `scale` is the width of the exponential kinds, `degree` and `coef0` are of the polynomial, and `gain` is a constant
-    factor of all.
-    """
+    """A kernel as a function of feature vectors, times the constant `gain`; see the table of the module."""
 
     kind: str
     scale: float = 1.0
@@ -105,7 +101,6 @@ class PointFunction:
         return self.gain * xp.exp(-total / self.scale)
 
     def diagonal(self, A: np.ndarray) -> np.ndarray:
-        """k(a, a) of each row of a NumPy array."""
         if self.kind not in ("linear", "polynomial"):
             return np.full(len(A), self.gain)
         squared = np.einsum("ij,ij->i", A, A, dtype=np.float64)
@@ -165,7 +160,7 @@ def row_form(function: PointFunction, features: np.ndarray) -> np.ndarray:
 
 
 def column_tiles(function: PointFunction, rows: np.ndarray, width: int) -> list[np.ndarray]:
-    """What `row_form` gives as the columns of tiles, so many at a time: contiguous, so that loops are made vectors."""
+    """The columns of tiles, `width` at a time, from what `row_form` gives: contiguous, so that loops are vectorised."""
     found = []
     for first in range(0, len(rows), width):
         tile = np.ascontiguousarray(rows[first : first + width].T)
@@ -196,7 +191,6 @@ def fill(function: PointFunction, A: np.ndarray, B: np.ndarray, buffer: np.ndarr
 
 
 def host_values(function: PointFunction, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """k(a, b) of all pairs of rows of two NumPy arrays of the same type, in threads."""
     left = row_form(function, A)
     right = column_tiles(function, left if A is B else row_form(function, B), WIDTH)
     found = np.empty((len(A), len(B)), dtype=A.dtype)
@@ -239,7 +233,7 @@ def limit_of(function: PointFunction, features: np.ndarray) -> float:
 
 
 def size_of(function: PointFunction, features: np.ndarray) -> float:
-    """What rounding of features is multiplied by in the kernel values; see the table of the module."""
+    """The size of features that decides whether float32 is enough for them; see the table of the module."""
     if not features.size:
         return 0.0
     with np.errstate(over="ignore"):

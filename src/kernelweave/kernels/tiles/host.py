@@ -36,7 +36,7 @@ class Tiles(ABC):
 
     @abstractmethod
     def at(self, rows: np.ndarray) -> Tiles:
-        """The same of some of the rows."""
+        """Tiles of some of the rows."""
 
 
 class PointTiles(Tiles):
@@ -57,8 +57,6 @@ class PointTiles(Tiles):
 
 
 class MatrixTiles(Tiles):
-    """Tiles of a lookup in a matrix; rows and columns are ids."""
-
     dtype = np.dtype(np.float64)
 
     def __init__(self, source: MatrixSource, rows: np.ndarray, columns: np.ndarray, width: int):
@@ -114,7 +112,6 @@ def tiles_of(
 
 
 def _form(function: PointFunction, side: Side) -> np.ndarray:
-    """The row form of all samples of a side, made once."""
     if "host" not in side.cache:
         side.cache["host"] = row_form(function, side.features)
     return side.cache["host"]
@@ -138,7 +135,6 @@ def images(
     V: np.ndarray,
     kernels: Sequence[int],
 ) -> np.ndarray:
-    """See `TileStack.images`."""
     n_rows = sources[0].n_rows if rows is None else len(rows)
     found = np.zeros((len(sources), n_rows, V.shape[2]))
     fused = []
@@ -176,7 +172,7 @@ def images(
 
 
 def _constants(side: Side, index: np.ndarray | None) -> Side:
-    """Some samples of a side, without what is compared of them."""
+    """Factors, diagonal and means of some samples of a side, without their features."""
     means = None if side.means is None else _at(side.means, index)
     return Side(None, _at(side.factor, index), _at(side.diagonal, index), means)
 
@@ -184,7 +180,6 @@ def _constants(side: Side, index: np.ndarray | None) -> Side:
 def block(
     sources: Sequence[Source], rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int]
 ) -> np.ndarray:
-    """See `TileStack.sum_block`."""
     n = len(rows)
     total = np.zeros((n, n))
     fused = []

@@ -58,18 +58,10 @@ TILE_VALUES = 2**22  # kernel values that are in memory at once
 class Side:
     """The samples on one side of a kernel, in one place.
 
-    Attributes
-    ----------
-    features : object
-        What the source compares: an array of the place of shape (n, n_columns), ids, or whatever else it reads.
-    factor : array of shape (n,), float64
-        What rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view.
-    diagonal : ndarray of shape (n,)
-        The normalised k(x, x), a NumPy array.
-    means : array of shape (n,), float64, or None
-        The mean of k(x, x_i) over the training samples, where the kernel is centred.
-    cache : dict
-        What code that computes in one place derives of the features.
+    `features` are what the source compares: an array of shape (n, n_columns), ids, or whatever else it reads. `factor`
+    is what rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view. `diagonal` is
+    the normalised k(x, x), on the host, and `means` the mean of k(x, x_i) over the training samples, where the kernel
+    is centred. `cache` holds what code that computes in one place derives of the features.
     """
 
     features: Any
@@ -80,22 +72,14 @@ class Side:
 
     @classmethod
     def raw(cls, features: Any, diagonal: np.ndarray, present: np.ndarray, place: Place) -> Side:
-        """Samples before normalisation."""
         return cls(features, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
 
 
 class Source(ABC):
-    """A base kernel between samples (rows) and others (columns).
+    """A base kernel between samples (rows) and others (columns), which are one `Side` where both are those of the fit.
 
-    Attributes
-    ----------
-    rows, columns : Side
-        The same object where both are the training samples.
-    place : Place
-    normalizer : Normalizer or None
-        Learned; None of a raw source.
-    everything : Side or None
-        All training samples, not normalised, which new samples need where the kernel is centred.
+    A raw source has no normalizer. `everything` is all training samples, not normalised, which new samples need where
+    the kernel is centred.
     """
 
     normalizer: Normalizer | None = None
@@ -106,7 +90,6 @@ class Source(ABC):
 
     @property
     def on_host(self) -> bool:
-        """Whether values are computed on the host, whatever the place."""
         return self.place.is_host
 
     @property
@@ -125,10 +108,9 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """What is compared of samples, their raw k(x, x) (0 for absent ones), and which of them have the view."""
+        """The features of samples that are compared, their raw k(x, x) (0 for absent ones), and which have the view."""
 
     def pick(self, features: Any, index: np.ndarray) -> Any:
-        """What is compared of some samples of a side."""
         return self.place.take(features, index)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
@@ -143,7 +125,6 @@ class Source(ABC):
     # What every source has
 
     def side(self, side: Side, index: np.ndarray | None) -> Side:
-        """Some samples of a side; the side itself for None."""
         if index is None:
             return side
         take = self.place.take
@@ -151,7 +132,6 @@ class Source(ABC):
         return Side(self.pick(side.features, index), take(side.factor, index), side.diagonal[index], means)
 
     def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """Values between some rows and some columns, an array of the place."""
         left, right = self.side(self.rows, rows), self.side(self.columns, columns)
         values, xp = self.values(left.features, right.features), self.place.xp
         if right.means is not None:
@@ -182,7 +162,6 @@ class Source(ABC):
         return getattr(self.normalizer, "mean_", 0.0)
 
     def subset(self, index: np.ndarray) -> Self:
-        """The same kernel, with the same constants, among some of the training samples."""
         other = copy(self)
         other.rows = other.columns = self.side(self.rows, index)
         return other
@@ -206,7 +185,6 @@ class Source(ABC):
         return self.compared(features, raw, there if present is None else there & present)
 
     def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
-        """`against` of what was read of new samples."""
         other, means = copy(self), None
         if self.normalizer is None:
             factor, diagonal = np.where(present, 1.0, 0.0), raw
@@ -225,24 +203,11 @@ ROWS = 2**18  # samples that are in a place in float64 at a time
 
 
 class PointSource(Source):
-    """A function of feature vectors, times a factor of each sample.
+    """A function of feature vectors (in units), times a factor of each sample.
 
-    torch prepares features where k(x, x) is constant, on the device that compares them; the host only hands the
-    columns over. Elsewhere NumPy does.
-
-    Parameters
-    ----------
-    function : PointFunction
-        In units.
-    rows, columns : Side
-        The same object where both are the training samples.
-    place : Place
-    kernel : Kernel, optional
-        Reads the features of new samples.
-    shift, unit : optional
-        What features are lowered and then multiplied by before they are compared.
-    limit : float
-        The size of features up to which float32 is enough, see `functions`.
+    Features are lowered by `shift` and then multiplied by `unit` before they are compared; float32 is enough for those
+    up to the size `limit`, see `functions`. torch prepares features where k(x, x) is constant, on the device that
+    compares them; the host only hands the columns over. Elsewhere NumPy does.
     """
 
     def __init__(
@@ -289,7 +254,6 @@ class PointSource(Source):
         return self.function.gain * (A @ (B.T @ coef))
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Feature vectors, in float64 where these samples need it."""
         raw, present = self.kernel.read(views)
         narrow = self.columns.features.dtype == self.place.xp.float32
         dtype = "float32" if narrow else "float64"
@@ -370,7 +334,7 @@ class PointSource(Source):
 
 
 def _means(raw: np.ndarray, known: Any, place: Place) -> np.ndarray:
-    """The mean of each column over samples that are known (all, or by an array of bool), of which there is one."""
+    """The mean of each column over the known samples (all, or an array of bool), at least one."""
     total, n_samples = place.zeros(raw.shape[1]), len(raw)
     for first in range(0, n_samples, ROWS):
         part = raw[first : first + ROWS]
@@ -392,7 +356,6 @@ class MatrixSource(Source):
         super().__init__(side, side, place)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The ids of samples, 0 for absent ones."""
         lookup = self.function.lookup
         values, present = lookup.read(views)
         ids, diagonal = np.zeros(len(present), dtype=np.int64), np.zeros(len(present))
@@ -404,7 +367,6 @@ class MatrixSource(Source):
         return features[index]
 
     def values(self, A: np.ndarray, B: np.ndarray) -> Any:
-        """Entries of the matrix, or the function of its distances."""
         lookup, place, scale = self.function.lookup, self.place, self.function.scale
         if place.is_host or lookup.columns_kept is not None or A.max(initial=0) >= len(lookup.K):
             found = place.asarray(lookup.entries(A, B))
@@ -428,7 +390,6 @@ class JoinedSource(Source):
 
     @property
     def on_host(self) -> bool:
-        """Whether values of one of the two are."""
         return any(part.on_host for part in self.parts)
 
     def _joined(self, first: Any, second: Any) -> Any:
@@ -467,7 +428,6 @@ class OwnCodeSource(Source):
         super().__init__(side, side, place)
 
     def finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray:
-        """Values of the kernel's code, or an error that names the kernel."""
         return finite(compute, getattr(self.kernel, "label_", self.kernel.name))
 
 
@@ -475,7 +435,6 @@ class ValuesSource(OwnCodeSource):
     """A kernel of one view (`ViewKernel`), on values that are read once; what is compared are values and presence."""
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The values of the view; a row of an absent sample is never compared."""
         values, present = self.kernel.read(views)
         diagonal = np.zeros(len(present))
         if present.any():
@@ -487,7 +446,6 @@ class ValuesSource(OwnCodeSource):
         return values[index], present[index]
 
     def values(self, A: Any, B: Any) -> Any:
-        """The kernel's own `cross_of` between samples that have the view, 0 elsewhere."""
         (first, has_one), (second, has_other) = A, B
         if has_one.all() and has_other.all() and len(has_one) and len(has_other):
             found = self.finite(lambda: self.kernel.cross_of(first, second))
@@ -539,7 +497,6 @@ class NoSource(Source):
 
 
 def raw_source(kernel: Kernel, views: Views, place: Place, dtype: str) -> Source:
-    """The source of a fitted kernel over some samples, before repair and normalisation."""
     join = declared(kernel, "join_function")
     if join is not None:
         first, second = (raw_source(each, views, place, dtype) for each in (join.first, join.second))
@@ -558,7 +515,7 @@ _VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "
 
 
 def declared(kernel: Any, name: str) -> Any:
-    """What a kernel declares by a method, or None: also where a subclass changed the values, but not the method."""
+    """What a kernel's method declares; None where a subclass has changed the values but not the method."""
     classes = type(kernel).__mro__
     owner = next(place for place, each in enumerate(classes) if name in vars(each))
     changed = any(method in vars(each) for each in classes[:owner] for method in _VALUES)

@@ -42,7 +42,6 @@ class TileStack:
 
     @cached_property
     def device(self) -> DeviceImages:
-        """Products in another place than the host."""
         return DeviceImages(self.sources, self.place)
 
     @property
@@ -59,25 +58,15 @@ class TileStack:
         return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
 
     def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """Values of kernel m between some rows and some columns (None: all), an array of the place."""
         return self.sources[m].block(rows, columns)
 
     def images(
         self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
     ) -> Any:
-        """k_m between some rows and columns, times V[:, m], for each kernel.
+        """k_m between some rows and columns (None: all), times V[:, m], for each kernel, in float64.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int or None
-            Positions of samples; None means all.
-        V : array of the place, of shape (n_columns, n_kernels, n_outputs), float64
-        kernels : sequence of int, optional
-            The kernels that are computed; the images of the others are 0. All by default.
-
-        Returns
-        -------
-        array of the place, of shape (n_rows, n_kernels, n_outputs), float64
+        V is of shape (n_columns, n_kernels, n_outputs), the result of shape (n_rows, n_kernels, n_outputs), and 0 for
+        kernels that are not among `kernels`.
         """
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
@@ -97,19 +86,16 @@ class TileStack:
         return self.device.block(rows, left, weights, chosen)
 
     def diagonals(self) -> np.ndarray:
-        """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
         return np.column_stack([source.rows.diagonal for source in self.sources])
 
     def only(self, m: int) -> TileStack:
         return TileStack([self.sources[m]], self.place, cache_bytes=self.cache_bytes)
 
     def subset(self, index: np.ndarray) -> TileStack:
-        """The same kernels, with the same constants, among some of the samples."""
         chosen = [source.subset(index) for source in self.sources]
         return TileStack(chosen, self.place, cache_bytes=self.cache_bytes)
 
     def against(self, views: Views) -> TileStack:
-        """The same kernels between new samples (rows) and these (columns)."""
         new = [source.against(views) for source in self.sources]
         return TileStack(new, self.place, cache_bytes=self.cache_bytes)
 
@@ -159,7 +145,6 @@ def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
 
 
 def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
-    """Learn the constants of normalisation; those of "center" in one pass over all values."""
     place = raw.place
 
     def times(shares: np.ndarray) -> np.ndarray:  # 0 for absent samples
@@ -222,19 +207,9 @@ def cross_values(
 ) -> np.ndarray:
     """sum_m weights[m] left_new[i, m] sum_j k_m(x_i, z_j) left_train[j, m] coef[j, r] for new samples x_i.
 
-    No matrix of new samples x support vectors is made.
-
-    Parameters
-    ----------
-    tiles : TileStack
-        Over the training samples z_j (support vectors).
-    views : Views
-        The new samples.
-    left_new, left_train : ndarray of shape (n_new, n_kernels) and (n_train, n_kernels)
-        What samples are multiplied by in each kernel: gates, or a factor of the sample. With one column, in all.
-    weights : ndarray of shape (n_kernels,)
-        Kernels of weight 0 are not computed, and their views are not read.
-    coef : ndarray of shape (n_train, n_outputs)
+    The tiles are over the training samples z_j (support vectors). `left_new` and `left_train`, with a column for each
+    kernel or one for all, are gates, or a factor of the sample. Kernels of weight 0 are not computed, and their views
+    are not read. No matrix of new samples x support vectors is made.
     """
     used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
     values = np.zeros((views.n_samples, coef.shape[1]))

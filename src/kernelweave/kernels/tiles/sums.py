@@ -1,4 +1,4 @@
-"""Sums and other functions of kernels in tiles, on which machines are solved; see `solvers.qp.in_parts.KernelInParts`.
+"""Sums and other functions of kernels in tiles, on which machines are solved; see `solvers.in_parts.KernelInParts`.
 
     K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m]          `TiledSum`
     K[i, j] = l_i f(k_1(x_i, x_j), ..., k_P(x_i, x_j)) l_j     `TiledFunction`
@@ -45,18 +45,9 @@ class RowCache:
     """Rows of a symmetric matrix of n samples, as many as fit into the memory given.
 
     A row takes the place of the one that was used longest ago, so that what is kept depends on the calls alone.
-    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``.
+    ``fill(rows, slots, positions)`` computes rows of the matrix and writes them to ``slots[positions]``. `position` is
+    the slot of the row of each sample, -1 where it is not kept.
 
-    Attributes
-    ----------
-    slots : ndarray of shape (n_rows, n_samples)
-    position : ndarray of shape (n_samples,)
-        The slot of the row of each sample; -1 where it is not kept.
-    hits, misses : int
-        How many rows were there when they were asked for, and how many were not.
-
-    Examples
-    --------
     >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> def fill(rows, slots, positions):
     ...     slots[positions] = K[rows]
@@ -76,11 +67,11 @@ class RowCache:
         self.lock = Lock()
 
     def serves(self, n_rows: int, n_columns: int) -> bool:
-        """Whether a product of so many rows at so many columns is taken of whole rows that are kept."""
+        """Whether a product of so many rows at so many columns is computed from whole rows that are kept."""
         return n_rows <= len(self.slots) and n_columns >= SHARE * len(self.position)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Compute those of some rows that are not kept, in place of the rows used longest ago; at most all slots."""
+        """Compute rows that are not in the cache, in place of those used longest ago; at most one for each slot."""
         known = self.position[rows] >= 0
         missing = rows[~known]
         self.hits, self.misses = self.hits + len(rows) - len(missing), self.misses + len(missing)
@@ -129,7 +120,7 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 class Image:
     """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
 
-    A kernel must share `of` for the image to be its own.
+    It belongs to the kernels whose token is `of`.
     """
 
     values: Any
@@ -137,7 +128,7 @@ class Image:
 
 
 class TiledMatrix(ABC):
-    """A function K of the base kernels, with images K c, which share its token, and the rows that it keeps."""
+    """A function K of the base kernels, which keeps rows of K and gives images K c (see `Image`)."""
 
     def __init__(self, tiles: TileStack):
         self.tiles, self.place = tiles, tiles.place
@@ -169,10 +160,7 @@ class TiledMatrix(ABC):
         """The type of rows, and what makes the function that fills them; None where keeping none is better."""
 
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K between some samples and others times coefficients, computed afresh.
-
-        Coefficients, and what is returned, are vectors, or have a column for each output.
-        """
+        """K between some samples and others times coefficients (a vector or a matrix), computed afresh."""
         found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
         return found[:, 0] if coef.ndim == 1 else found
 
@@ -199,7 +187,6 @@ class TiledMatrix(ABC):
         return image.values
 
     def reuses(self, image: Any) -> bool:
-        """Whether an image is one of this kernel."""
         return isinstance(image, Image) and image.of is self.token
 
     @cached_property
@@ -219,15 +206,8 @@ class TiledMatrix(ABC):
 class TiledSum(TiledMatrix):
     """A weighted or gated sum of base kernels.
 
-    Parameters
-    ----------
-    tiles : TileStack
-    left : ndarray of shape (n_samples, n_kernels)
-        What samples are multiplied by in each kernel: gates, or a factor of the sample.
-    weights : ndarray of shape (n_kernels,), optional
-        1 by default.
-    keeps_images : bool
-        Whether images are kept for each kernel, so that they stay true under `with_weights`.
+    `left`, of shape (n_samples, n_kernels), is what samples are multiplied by in each kernel: gates, or a factor of the
+    sample. With `keeps_images`, images are kept for each kernel, so that they stay true under `with_weights`.
     """
 
     def __init__(
@@ -254,7 +234,6 @@ class TiledSum(TiledMatrix):
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array."""
         return (self.left**2 * self.tiles.diagonals()) @ self.weights
 
     def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
@@ -315,7 +294,6 @@ class TiledSum(TiledMatrix):
         return self._summed(image.values, None) if self.keeps_images else image.values
 
     def image(self, coef: np.ndarray) -> Image:
-        """The image of coefficients of shape (n_samples,)."""
         image, rows = self.zero(), np.flatnonzero(coef)
         if len(rows):
             self.add(image, rows, coef[rows])
@@ -361,20 +339,9 @@ def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
 class TiledFunction(TiledMatrix):
     """A function of the values of base kernels.
 
-    Parameters
-    ----------
-    tiles : TileStack
-    combine : callable
-        ``combine(values, rows, columns)`` makes the values of K of those of the base kernels between these samples, one
-        array of the place after the other; the arrays are new and may be written to.
-    diagonal : ndarray of shape (n_samples,)
-        f at (k_1(x, x), ..., k_P(x, x)) of each sample.
-    kernels : sequence of int, optional
-        The kernels that `combine` is given; all by default.
-    factor : ndarray of shape (n_samples,), optional
-        l; 1 by default.
-    index : ndarray of int, optional
-        The samples among which K is, as positions in `tiles`; all by default.
+    ``combine(values, rows, columns)`` makes the values of K of those of `kernels` (None: all) between these samples,
+    one array of the place after the other; the arrays are new and may be written to. The diagonal is f(k_1(x, x), ...,
+    k_P(x, x)) of each sample, `factor` is l, and `index` says among which samples of `tiles` K is.
     """
 
     def __init__(
@@ -406,7 +373,6 @@ class TiledFunction(TiledMatrix):
         return TiledFunction(self.tiles, self.combine, self.unscaled, **chosen)
 
     def values(self, rows: np.ndarray, columns: np.ndarray) -> Any:
-        """K between some samples and others, without the factors, an array of the place."""
         left, right = self.index[rows], self.index[columns]
         return self.combine((self.tiles.block(m, left, right) for m in self.kernels), left, right)
 
@@ -428,7 +394,6 @@ class TiledFunction(TiledMatrix):
         return self._times(targets, rows, change[:, None])[:, 0]
 
     def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
-        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
         xp, place = self.place.xp, self.place
         rows = np.arange(self.n_samples) if rows is None else rows
         right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")

@@ -69,21 +69,9 @@ RANK = 1e-10  # eigenvalues below this share of the largest are left out
 class Evaluation:
     """J at one point, with the cut it gives.
 
-    Attributes
-    ----------
-    point : ndarray of shape (P,)
-    value : float
-        The machine's dual objective there.
-    gap : float
-        The machine's duality gap: J is at most ``value + gap``.
-    forms : ndarray of shape (P,)
-        q(C) at the machine's solution.
-    curvature : callable
-        Second derivatives of J there, of shape (P, P).
-    detail : object
-        Anything that belongs to the best point.
-    least : float
-        What J counts as at least where a gap is relative to it, see `Machine.least_objective`.
+    `value` is the machine's dual objective there, and J is at most ``value + gap``. `forms` is q(C) at the machine's
+    solution, and `curvature` gives second derivatives of J, of shape (P, P). `detail` is anything that belongs to the
+    best point, and `least` what J counts as at least where a gap is relative to it, see `Machine.least_objective`.
     """
 
     point: np.ndarray
@@ -103,13 +91,7 @@ class Evaluation:
 class Bundle:
     """The cuts so far, the best point, and the certified gap between them; begins with an evaluation at the start.
 
-    Attributes
-    ----------
-    evaluations : int
-    best : Evaluation
-        Where the certified upper bound is smallest.
-    upper, lower : float
-        The optimum lies between them.
+    The optimum is between `lower` and `upper`; the certified upper bound is smallest at `best`.
     """
 
     best: Evaluation
@@ -130,17 +112,14 @@ class Bundle:
 
     @property
     def size(self) -> float:
-        """What gaps are relative to."""
         return max(abs(self.upper), self.best.least)
 
     @property
     def converged(self) -> bool:
-        """Whether the gap is as small as wanted."""
         return self.gap <= self.tol * self.size
 
     @property
     def ends(self) -> bool:
-        """Whether the gap is as small as wanted, or there are no evaluations left."""
         return self.converged or self.evaluations >= self.most
 
     @property
@@ -149,7 +128,6 @@ class Bundle:
         return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * self.size)
 
     def visit(self, x: np.ndarray, gap: float | None) -> Evaluation:
-        """Evaluate J at a point to within a gap, and take its cut in."""
         evaluation = self.evaluate(x, gap)
         self.evaluations += 1
         self.cut(evaluation.intercept, evaluation.forms)
@@ -161,7 +139,7 @@ class Bundle:
         return evaluation
 
     def cut(self, intercept: float, forms: np.ndarray) -> None:
-        """Take a cut in; the oldest goes where there are too many."""
+        """Add a cut; the oldest is dropped where there are too many."""
         self._intercepts.append(intercept)
         self._forms.append(forms)
         if len(self._intercepts) > MOST_CUTS:

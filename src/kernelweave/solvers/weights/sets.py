@@ -236,11 +236,9 @@ class Simplex(WeightSet):
     pull: float = 0.0
 
     def start(self) -> np.ndarray:
-        """Equal weights above the limits."""
         return self.lower + (1.0 - self.lower.sum()) / len(self.lower)
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
-        """The minimum of ``intercept - 1/2 forms'x + r(x)`` over the simplex."""
         spare = 1.0 - self.lower.sum()
         if self.pull == 0.0:
             return float(intercept - 0.5 * (self.lower @ forms + spare * forms.max()))
@@ -248,17 +246,14 @@ class Simplex(WeightSet):
         return float(intercept - 0.5 * forms @ x) + self.penalty(x)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The nearest point of the simplex."""
         return self.lower + project_on_simplex(x - self.lower, 1.0 - self.lower.sum())
 
     def clean(self, x: np.ndarray) -> np.ndarray:
-        """The nearest point of the simplex, with weights that are nearly at their limit put there."""
         x = self.project(x)
         free = np.where(x - self.lower < ZERO, 0.0, x - self.lower)
         return self.lower + free * ((1.0 - self.lower.sum()) / free.sum())
 
     def constraints(self) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-        """The sum and the lower limits."""
         n = len(self.lower)
         A = np.vstack([np.ones((1, n)), -np.eye(n)])
         return A, np.append(1.0, -self.lower), [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(n)]
@@ -276,7 +271,6 @@ class Budget(WeightSet):
     k: int
 
     def start(self) -> np.ndarray:
-        """Equal weights."""
         return np.full(self.n_kernels, self.k / self.n_kernels)
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
@@ -284,12 +278,10 @@ class Budget(WeightSet):
         return float(intercept - 0.5 * np.sort(forms)[self.n_kernels - self.k :].sum())
 
     def clean(self, x: np.ndarray) -> np.ndarray:
-        """The nearest point of the set."""
         shift = brentq(lambda shift: np.clip(x - shift, 0.0, 1.0).sum() - self.k, x.min() - 1.0, x.max(), xtol=1e-15)
         return np.clip(x - shift, 0.0, 1.0)
 
     def constraints(self) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-        """The sum and both limits."""
         n = self.n_kernels
         A = np.vstack([np.ones((1, n)), -np.eye(n), np.eye(n)])
         b = np.concatenate([[float(self.k)], np.zeros(n), np.ones(n)])
@@ -310,12 +302,10 @@ class GroupBall(WeightSet):
     p: float
 
     def start(self) -> np.ndarray:
-        """Equal weights in every group, and groups of equal norm."""
         sizes = np.bincount(self.groups).astype(float)
         return (sizes ** (-1.0 / self.p) / len(sizes))[self.groups]
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
-        """The minimum of ``intercept - 1/2 forms'x`` over the ball."""
         dual = 1.0 if np.isinf(self.p) else self.p / (self.p - 1.0)
         return float(intercept - 0.5 * self._norms(np.maximum(forms, 0.0), dual).max())
 
