@@ -179,7 +179,6 @@ class KernelFeatures:
         return stack.cross(m, views, stack.kernels[m].present(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """A projection of features as one of what `read` gives."""
         return W if self.training is None else self.training @ (self._inverse[:, None] * W)
 
     def settled(self) -> KernelFeatures:
@@ -189,7 +188,6 @@ class KernelFeatures:
         return lean
 
     def features(self, values: np.ndarray) -> np.ndarray:
-        """Features from what `read` gives."""
         return values if self.training is None else (values @ self.training) * self._inverse
 
     @property
@@ -301,11 +299,9 @@ class _Centered:
         self.shape = features.shape
 
     def times(self, block: np.ndarray) -> np.ndarray:
-        """This matrix times another."""
         return self.root[:, None] * (np.asarray(self.features @ (block / self.unit)) - self.mean @ block)
 
     def transposed_times(self, block: np.ndarray) -> np.ndarray:
-        """The transpose of this matrix times another."""
         weighted = self.root[:, None] * block
         return np.asarray(self.features.T @ (weighted / self.unit)) - np.outer(self.mean, weighted.sum(axis=0))
 

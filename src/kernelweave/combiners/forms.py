@@ -54,42 +54,33 @@ class FormKernel(CombinedKernel):
 
     @property
     def active(self) -> np.ndarray:
-        """The kernels with a positive weight."""
         return self.theta > 0
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The form of the training samples."""
         return self.form.gram(self, out)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """The form of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
     def in_parts(self) -> TiledSum | TiledFunction:
-        """The form of the training samples in parts."""
         return self.form.in_parts(self)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """The form between some training samples and all of them."""
         return training(self.stack).rows_of(self.operand(), index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The form of the training samples times coefficients."""
         columns = coef if coef.ndim == 2 else coef[:, None]
         found = training(self.stack).values(self.operand(), np.arange(self.n_samples), index, columns)
         return found if coef.ndim == 2 else found[:, 0]
 
     def block(self, index: np.ndarray) -> np.ndarray:
-        """The form among some training samples."""
         return training(self.stack).block_of(self.operand(), index)
 
     def cross(self, views: Views) -> np.ndarray:
-        """The form of new samples; only kernels with a weight are computed."""
         return self.form.cross(self, views)
 
     @property
     def is_sum(self) -> bool:
-        """Whether the form is a sum of monomials."""
         return isinstance(self.form, Monomials)
 
     @property
@@ -98,7 +89,6 @@ class FormKernel(CombinedKernel):
         return self.form.terms(self.names) if isinstance(self.form, Monomials) else self.names
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What each monomial adds to the values of new samples."""
         form = self.form
         if not isinstance(form, Monomials):
             return super().shares(views, coef)
@@ -113,7 +103,6 @@ class FormKernel(CombinedKernel):
         return feature_weights(self.stack, m, form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1)))
 
     def weights(self) -> np.ndarray:
-        """The weights eta."""
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
@@ -121,7 +110,6 @@ class FormKernel(CombinedKernel):
         return self.form.sample_weights(self, views)
 
     def restrict(self, index: np.ndarray) -> FormKernel:
-        """The same form over some training samples."""
         diagonals = None if self.diagonals is None else self.diagonals[index]
         return self._over(self.stack.restrict(index, self.active), diagonals=diagonals, base=None)
 
@@ -139,11 +127,9 @@ class FormFamily(KernelFamily):
         self.base: TiledSum | None = exact.kept_sum() if is_sum else None
 
     def at(self, theta: np.ndarray) -> FormKernel:
-        """The form with these weights."""
         return FormKernel(training(self.stack), theta, self.form, self.diagonals, base=self.base)
 
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r."""
         return training(kernel.stack).form_pullback(self.form, kernel, *support_rows(coef))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
@@ -173,7 +159,6 @@ class Monomials:
         self.sums = sums
 
     def diagonals(self, stack: TrainingStack) -> None:
-        """Diagonals are not needed."""
         return None
 
     def at_one(self, weights: np.ndarray) -> float:
@@ -181,7 +166,6 @@ class Monomials:
         return float(self._value(weights))
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
-        """The kernel of the training samples."""
         stack, eta = kernel.stack, kernel.theta
         K = polynomial(stack.matrices(), eta, *self._shares, out)
         if not stack.present.all():
@@ -191,7 +175,6 @@ class Monomials:
         return K
 
     def in_parts(self, kernel: FormKernel) -> TiledSum | TiledFunction:
-        """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
         if not self.is_weighted_sum:
             return form_in_parts(kernel, factor)
@@ -213,7 +196,6 @@ class Monomials:
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The same of a kernel in tiles."""
         if self.is_weighted_sum:
             operand: Any = kernel.in_parts()
             V = operand.place.asarray(operand.left[rows][:, :, None] * coef[:, None, :], "float64")
@@ -227,13 +209,11 @@ class Monomials:
     def sum_pullback(
         self, kernel: FormKernel, operand: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
     ) -> np.ndarray:
-        """The same of a weighted sum in tiles, from the images of its coefficients."""
         shares = operand.left[rows] * np.einsum("ir,imr->im", coef, images)
         slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])[1]
         return -0.5 * self.factor_of(1) * shares.sum(axis=0) - (shares @ operand.weights) @ slopes
 
     def value_of(self, values: Iterable, shifts: None, xp: Any) -> Any:
-        """The form of weighted values of the kernels, arrays of a place."""
         return self._value(values)
 
     def derivatives(self, values: list[Any], eta: np.ndarray, diagonals: None, xp: Any) -> tuple[Any, list[Any]]:
@@ -248,7 +228,6 @@ class Monomials:
         return self.products * h[-1] + self.sums * total, slopes
 
     def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The kernel between new samples and training samples."""
         stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         used = np.flatnonzero(eta)
@@ -259,7 +238,6 @@ class Monomials:
         return K
 
     def terms(self, names: list[str]) -> list[str]:
-        """The names of the monomials, in the order of `shares`."""
         return [_monomial_name([names[m] for m in factors]) for factors in self._monomials(len(names))]
 
     def shares(self, kernel: FormKernel, views: Views, coef: np.ndarray) -> np.ndarray:
@@ -289,7 +267,6 @@ class Monomials:
 
     @property
     def is_weighted_sum(self) -> bool:
-        """Whether the form has no products of kernels."""
         return self.degree == 1 or self.products == 0.0
 
     def _monomials(self, n_kernels: int) -> list[tuple[int, ...]]:
@@ -312,7 +289,6 @@ class Monomials:
         return self.degree, self.constant, self.products, self.sums
 
     def _value(self, values: Iterable) -> Any:
-        """The form of the values, which may be arrays."""
         h, total = self._powers(values)
         return self.products * h[-1] + self.sums * total
 
@@ -359,19 +335,15 @@ class GaussianForm:
         return training(stack).diagonals()
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
-        """The kernel of the training samples."""
         return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
     def in_parts(self, kernel: FormKernel) -> TiledFunction:
-        """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 
     def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r from whole matrices, for the samples with coefficients."""
         return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, rows, coef)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The same of a kernel in tiles."""
         return form_pullback(kernel, rows, coef, sums=False)[0]
 
     def value_of(self, values: Iterable, shifts: Any, xp: Any) -> Any:
@@ -382,14 +354,12 @@ class GaussianForm:
     def derivatives(
         self, values: list[Any], eta: np.ndarray, diagonals: tuple[Any, Any], xp: Any
     ) -> tuple[Any, list[Any]]:
-        """The form of the values of all kernels, and its derivative by each weight, arrays of a place."""
         squares = [diagonals[0][:, m][:, None] + diagonals[1][:, m][None, :] - 2.0 * x for m, x in enumerate(values)]
         exponent: Any = sum(-float(eta[m]) * square for m, square in enumerate(squares))
         K = xp.exp(xp.clip(exponent, max=0.0))
         return K, [-square * K for square in squares]
 
     def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The kernel between new samples and training samples."""
         stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         exponent = np.zeros((views.n_samples, stack.n_samples))
@@ -404,12 +374,10 @@ class GaussianForm:
         return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
 
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The weights of the views that each sample has."""
         return kernel.stack.presence(views, kernel.active) * kernel.theta
 
 
 def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> TiledFunction:
-    """A form as a function of the values of the kernels with a weight."""
     form: Any = kernel.form
     eta, parts = kernel.theta, kernel.stack.in_parts()
     used = np.flatnonzero(eta).tolist()

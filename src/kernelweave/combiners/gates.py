@@ -191,7 +191,6 @@ class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
@@ -207,12 +206,11 @@ class LinearGate(Gate):
         return place.xp.concat([place.asarray(flat, precision_of(slopes)), place.xp.sum(slopes, axis=0)])
 
     def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """Each sample's scores pull along the v_m."""
+        """dJ/dcodes from dJ/dscores: sum_m dJ/ds_im v_m for sample i."""
         n_kernels = slopes.shape[1]
         return slopes @ theta[:-n_kernels].reshape(n_kernels, -1)
 
     def coefficients(self, theta: Any, n_kernels: int) -> tuple[Any, Any]:
-        """The slopes v_m, one row for each kernel, and the biases v_m0."""
         return place_of(theta).xp.reshape(theta[:-n_kernels], (n_kernels, -1)), theta[-n_kernels:]
 
 
@@ -292,19 +290,15 @@ class EvenGate(Gate):
     learns = False
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """No parameters."""
         return np.empty(0)
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """All alike."""
         return place_of(codes).zeros((codes.shape[0], n_kernels), precision_of(codes))
 
     def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
-        """No parameters."""
         return place_of(slopes).zeros(0, precision_of(slopes))
 
     def values(self, theta: Any, codes: Any, present: Any, tol: float = 0.0) -> Any:
-        """The gates, whose squares sum to 1."""
         place = place_of(codes)
         there = place.asarray(place.asarray(present), precision_of(codes))
         count = place.xp.sum(there, axis=1, keepdims=True)
@@ -389,16 +383,13 @@ class RegionGate(Gate):
         return pairwise_distances_argmin(inputs, self.centers_)
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """Normal numbers of spread 0.1, for each region and kernel."""
         return SMALL * rng.normal(size=len(self.centers_) * n_kernels)
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """The row of each sample's region."""
         place = place_of(codes)
         return place.xp.take(place.xp.reshape(place.asarray(theta), (-1, n_kernels)), codes, axis=0)
 
     def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
-        """Samples of a region add up."""
         place = place_of(codes)
         if place.is_host:
             columns = [np.bincount(codes, column, len(self.centers_)) for column in slopes.T]
@@ -446,7 +437,6 @@ class ClusterGate(RegionGate):
         self.norm = norm
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
-        """Find the clusters."""
         from sklearn.cluster import KMeans
 
         count = min(check_parameters(self).n_clusters, len(np.unique(inputs, axis=0)))
@@ -491,7 +481,6 @@ class InstanceGate(RegionGate):
         self.norm = norm
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
-        """Keep the inputs."""
         self.centers_ = inputs
 
 
@@ -511,7 +500,6 @@ class GateFunction:
         self.n_parameters = n_parameters if fixed is None else 0
 
     def values(self, theta: np.ndarray, block: Any, rows: slice) -> np.ndarray:
-        """The gates of some samples."""
         codes = block.codes[rows]
         place = place_of(codes)
         present: Any = place.asarray(self.active)
@@ -547,7 +535,6 @@ def is_compiled(gate: Gate, codes: Any) -> bool:
 
 
 def compiled_gates(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """The gates; parameters are those of `Gate.values`."""
     scores, biases = _scores(theta, codes, present.shape[1])
     found = np.empty(present.shape)
     open_gates(scores, biases, np.ascontiguousarray(present), gate.competes, gate.norm == "unit", found)
@@ -557,7 +544,6 @@ def compiled_gates(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np
 def compiled_pullback(
     gate: Gate, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray
 ) -> np.ndarray:
-    """dJ/dtheta; parameters are those of `Gate.pullback`."""
     unit, found = gate.norm == "unit", np.empty(gates.shape, dtype=codes.dtype)
     scores, biases = found, theta[-gates.shape[1] :]
     if unit and not gate.competes:

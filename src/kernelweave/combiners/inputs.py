@@ -104,7 +104,7 @@ class GatingInputs:
         return self._scaled(self._expanded(*self.source.read(views)))
 
     def narrow(self, views: Views, farthest: float) -> np.ndarray:
-        """The same in float32, with absolute values cut at `farthest`."""
+        """`transform` in float32, with absolute values cut at `farthest`."""
         values, there = self.source.read(views)
         if self.quadratic or self.scaling == "unit-row" or not is_whole(there):
             inputs = self._scaled(self._expanded(values, there))
@@ -119,7 +119,6 @@ class GatingInputs:
         return isinstance(self.source, ProjectedFeatures)
 
     def restrict(self, stack: KernelStack) -> GatingInputs:
-        """The same with what prediction keeps of the kernels."""
         if not self.reads_features:
             return self
         lean = copy(self)
@@ -131,15 +130,12 @@ class GatingInputs:
         self.source.replace(old, new)
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return self.source.columns()
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices that are read, see `KernelStack.lookups`."""
         return self.source.lookups()
 
     def names(self, stack: KernelStack) -> list[str]:
-        """What the inputs are called, of a stack that they were fitted with."""
         names = self.source.names(stack)
         if not self.quadratic:
             return names
@@ -176,27 +172,21 @@ class NoInputs(Source):
     source = None
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
-        """Rows without columns."""
         return np.zeros((stack.n_samples, 0))
 
     def transform(self, views: Views) -> np.ndarray:
-        """Rows without columns."""
         return np.zeros((views.n_samples, 0))
 
     def narrow(self, views: Views, farthest: float) -> np.ndarray:
-        """Rows without columns, in float32."""
         return np.zeros((views.n_samples, 0), dtype=np.float32)
 
     def restrict(self, stack: KernelStack) -> NoInputs:
-        """There is nothing to leave out."""
         return self
 
     def names(self, stack: KernelStack) -> list[str]:
-        """No columns have names."""
         return []
 
     def columns(self) -> np.ndarray:
-        """No columns are read."""
         return np.empty(0, dtype=int)
 
 
@@ -229,18 +219,15 @@ class ProjectedFeatures(Source):
             yield features(m), present, f"the view of the kernel {self.stack.names[m]!r}"
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
-        """The same with what prediction keeps of the kernels."""
         lean = copy(self)
         lean.stack = stack
         lean.maps = [each if m in self.chosen else each.settled() for m, each in enumerate(self.maps)]
         return lean
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return np.concatenate([self.stack.kernels[m].columns() for m in self.chosen])
 
     def names(self, stack: KernelStack) -> list[str]:
-        """Kernel and feature."""
         return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
 
 
@@ -291,7 +278,6 @@ class FeatureSource(Source):
         return self.read(stack.support)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
         if self.readers_ is None and views.is_finite():
             values, _ = views.read(self.columns(), "gating inputs")
             return values, np.broadcast_to(np.True_, values.shape)
@@ -312,11 +298,9 @@ class FeatureSource(Source):
         return values, known
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return np.concatenate([columns for _, columns in self.groups_])
 
     def names(self, stack: KernelStack) -> list[str]:
-        """The columns' names, or their positions; after the name of the kernel those of what it prepares."""
         names, found = stack.support.names, []
         for label, columns, reader in self._groups():
             if reader is None:
@@ -377,7 +361,6 @@ def _reader(kernel: Kernel) -> ViewKernel | None:
 
 
 def _features(name: str, kernel: Kernel) -> list[_Group]:
-    """The features of a kernel, or an error where it has none."""
     parts = kernel.parts()
     if any(_reader(part) is not None for part in parts):
         return [(name, part.columns(), _reader(part)) for part in parts if len(part.columns())]
@@ -390,7 +373,6 @@ def _features(name: str, kernel: Kernel) -> list[_Group]:
 
 
 def equal(features: Any, others: Any) -> bool:
-    """Whether two arrays, or two CSR matrices, of features are the same."""
     if features.shape != others.shape or sp.issparse(features) != sp.issparse(others):
         return False
     return (features != others).nnz == 0 if sp.issparse(features) else np.array_equal(features, others)
@@ -476,6 +458,5 @@ class KernelMap(BaseEstimator):
 
 
 def _matrix(kernel: Kernel) -> Precomputed:
-    """The matrix in which a kernel looks ids up."""
     ((matrix, _),) = kernel.lookups(None)
     return matrix

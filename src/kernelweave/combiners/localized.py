@@ -88,22 +88,18 @@ class GatedSum(KernelsTimesAmplitudes):
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
         return self.stack.n_samples if self.gates is None else len(self.gates)
 
     @property
     def active(self) -> np.ndarray:
-        """The kernels that are open for some training sample."""
         return self.open_kernels
 
     @property
     def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model; here all of theta."""
         return self.theta
 
     @property
     def function(self) -> GateFunction:
-        """The gates as a function of samples."""
         return GateFunction(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
 
     def settle(self, solution: Solution, machine: Machine) -> None:
@@ -122,23 +118,18 @@ class GatedSum(KernelsTimesAmplitudes):
         return training(self.stack).has_cheap_blocks
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """K_eta of the training samples, thesis (3.9)."""
         return training(self.stack).gated(self.function, self.gates, self.at, out)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """K_eta between some training samples and all of them."""
         return training(self.stack).gated_rows(self.gates, self.at, index)
 
     def block(self, index: np.ndarray) -> np.ndarray:
-        """K_eta among some training samples."""
         return training(self.stack).gated_block(self.gates, self.at, index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K_eta times coefficients, without K_eta."""
         return training(self.stack).gated_product(self.gates, self.at, index, coef)
 
     def between(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K_eta between some training samples and others, times coefficients of the others."""
         used = np.flatnonzero(coef.any(axis=1))
         return training(self.stack).gated_values(self.gates, self.at, rows, columns[used], coef[used])
 
@@ -153,7 +144,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gates_at(self.codes_of(views), present)
 
     def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples."""
         return self.gate.encode(self.inputs.transform(views))
 
     def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
@@ -162,7 +152,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
 
     def new_parts(self, views: Views) -> tuple[np.ndarray, np.ndarray, Iterator[NewPart]]:
-        """The samples with an open gate, for each kernel."""
         new = self.gates_of(views)
 
         def parts() -> Iterator[NewPart]:
@@ -219,12 +208,10 @@ class GatedSum(KernelsTimesAmplitudes):
         return compared * self.open_share
 
     def restrict(self, index: np.ndarray) -> GatedSum:
-        """The kernel over some training samples, with what prediction needs."""
         gates = None if self.gates is None else self.gates[index]
         return self._over(self.stack.restrict(index, self.active), gates=gates)
 
     def reads(self) -> np.ndarray:
-        """The columns of the gating inputs."""
         return self.inputs.columns()
 
     def replace(self, m: int, kernel: Kernel) -> None:
@@ -234,7 +221,6 @@ class GatedSum(KernelsTimesAmplitudes):
         self.inputs.replace(old, kernel)
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels and the gating kernel."""
         return [*self.stack.lookups(self.active), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
@@ -248,7 +234,6 @@ class GatedSum(KernelsTimesAmplitudes):
         }
 
     def input_names(self) -> list[str]:
-        """What the gating inputs are called."""
         return self.inputs.names(training(self.stack).sample())
 
     def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -289,7 +274,6 @@ class GatedFamily(KernelFamily):
 
     @property
     def n_kernels(self) -> int:
-        """Number of base kernels, P."""
         return self.stack.n_kernels
 
     @property
@@ -304,7 +288,6 @@ class GatedFamily(KernelFamily):
 
     @property
     def n_parameters(self) -> int:
-        """Length of V."""
         return len(self.gate.start(self.stack.some_codes, self.n_kernels, np.random.RandomState(0)))
 
     def over(self, stack: TrainingStack) -> GatedFamily:
@@ -312,11 +295,9 @@ class GatedFamily(KernelFamily):
         return GatedFamily(stack, self.gate, self.inputs, self.options)
 
     def at(self, theta: np.ndarray) -> GatedSum:
-        """The gated sum with these parameters, all gates as they are."""
         return GatedSum(self.stack, theta, self.gate, self.inputs, self.stack.gates(self.gate_function(theta)))
 
     def gate_function(self, V: np.ndarray, gate: Gate | None = None, tol: float = 0.0) -> GateFunction:
-        """The gates of all kernels with these parameters."""
         return GateFunction(gate or self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)
 
     def pullback(self, kernel: Any, coef: np.ndarray, solution: Solution | None = None) -> np.ndarray:
@@ -335,7 +316,6 @@ class GatedFamily(KernelFamily):
         return self.gate.pullback(kernel.theta, self.stack.codes[rows], kernel.gates[rows], by_gates)
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Small random parameters."""
         return self.gate.start(self.stack.some_codes, self.n_kernels, rng)
 
     def starts(self, machine: Machine, rng: np.random.RandomState, n_init: int, learner: Learner) -> list[Start]:
@@ -377,7 +357,6 @@ class GatedFamily(KernelFamily):
         return optimum if optimum > 0.0 else 1.0
 
     def mean_operand(self) -> Operand:
-        """The mean kernel of the training samples, as a machine is solved on it."""
         return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -387,7 +366,6 @@ class GatedFamily(KernelFamily):
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta
 
     def watch(self, machine: Machine, rng: np.random.RandomState) -> Watch | None:
-        """Hold out a part of the samples for early stopping."""
         if self.options.validation_fraction == 0.0:
             return None
         if self.gate.per_sample:
@@ -502,7 +480,6 @@ class GatedCombiner(DescentCombiner):
         return found
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedSum:
-        """Learn the gating model, close small gates, then solve the machine."""
         kernel: Any = super().learn(stack, machine, control)
         if kernel.n_kernels > 1 and self.gating_.learns:
             found = kernel.stack.gate_spread(kernel.function)
@@ -511,7 +488,6 @@ class GatedCombiner(DescentCombiner):
         return kernel
 
     def remember(self, family: Any, kernel: Any) -> None:
-        """Set the fitted gating model, and the penalty."""
         self.gating_, self.l2_ = family.gate, family.l2
         self.__dict__.pop("l2_path_", None)
         if family.l2_path is not None:
@@ -527,7 +503,6 @@ class GatedCombiner(DescentCombiner):
         return gate, stack.coded(inputs, gate, codes), codes
 
     def _check(self) -> None:
-        """Raise a `ValueError` if the gating model has wrong parameters, or parameters do not go together."""
         if self.gating is not None:
             check_parameters(self.gating)
         if isinstance(self.l2, str) and self.validation_fraction > 0.0:
@@ -687,7 +662,6 @@ class Localized(GatedCombiner):
         self.gate_tol = gate_tol
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedFamily:
-        """Check the parameters, compute the gating inputs and what else all gates share."""
         self._check()
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)

@@ -117,7 +117,6 @@ class WeightProblem:
         return self.record(point, solution)
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
-        """The machine's solution at the final weights to a KKT violation of `tol`."""
         same = self._weights is not None and np.array_equal(eta, self._weights) and np.array_equal(factor, self.factor)
         if same and self.last is not None:
             solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
@@ -130,7 +129,6 @@ class WeightProblem:
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
-        """An evaluation, and a line of the history, from a solution."""
         found = self.sums.found(self.machine, solution)
         forms = self.scale * found.forms()
         self._note(solution)
@@ -147,7 +145,6 @@ class WeightProblem:
         return self.machine.least_objective(self._K)
 
     def _note(self, solution: Solution) -> None:
-        """The latest solution, and a line of the history for it."""
         self.last = solution
         now = time.perf_counter()
         line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock}
@@ -189,7 +186,6 @@ class OptimalWeights(NamedNumbers, Combiner):
     max_iter: int
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """What the costs need, where they are computed from the kernels."""
         if not hasattr(self.costs, "costs"):
             return {}
         reads = {"gram": f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"}
@@ -204,7 +200,6 @@ class OptimalWeights(NamedNumbers, Combiner):
         return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
-        """Learn the weights, then solve the machine at them to the KKT tolerance."""
         check_parameters(self)
         costs = self.costs_of(stack)
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
@@ -247,7 +242,6 @@ class OptimalWeights(NamedNumbers, Combiner):
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
     def costs_of(self, stack: TrainingStack) -> np.ndarray:
-        """The cost d_m of each kernel, positive."""
         if hasattr(self.costs, "costs"):
             costs = self.costs.costs(stack)
         else:
@@ -416,7 +410,6 @@ class ConvexMKL(OptimalWeights):
         return super().needs(kernels)
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights on the simplex by the chosen solver."""
         simplex = self._feasible(problem, costs)
         if self.solver == "conic":
             programs = problem.machine.programs()
@@ -426,7 +419,6 @@ class ConvexMKL(OptimalWeights):
         return minimize(problem.evaluate, simplex, tol, self.max_iter, tell)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
-        """The simplex above the lower limits."""
         limits = costs**2 * as_numbers(self.min_weight, problem.names, "min_weight", default=0.0)
         if limits.sum() >= 1.0:
             raise ValueError(
@@ -488,7 +480,6 @@ class ElasticMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
-        """The simplex, with the pull."""
         return Simplex(np.zeros(len(costs)), float(self.l2))
 
 
@@ -549,13 +540,11 @@ class LpMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights in the ball by the chosen solver."""
         if self.solver == "closed-form" and self.p != 1.0:
             return minimize_in_norm_ball(problem.evaluate, float(self.p), len(costs), tol, self.max_iter, tell)
         return super().minimize(problem, costs, tol, tell)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The ball; the simplex for p = 1."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
         return GroupBall(np.zeros(len(costs), dtype=int), float(self.p))
@@ -615,7 +604,6 @@ class GroupMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def for_kernels(self, names: list[str], kept: list[str]) -> GroupMKL:
-        """A copy for some of the kernels, which stay in their groups; see `Combiner.for_kernels`."""
         other: Any = super().for_kernels(names, kept)
         if isinstance(self.groups, Mapping):
             stay = set(kept) | (set(_label_of(self.groups)) - set(names))
@@ -629,7 +617,6 @@ class GroupMKL(OptimalWeights):
         return other.set_params(groups=groups)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The ball of the mixed norm."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
         return GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))

@@ -72,15 +72,12 @@ class Product(Combiner):
     """
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         return {"elementwise": "Product multiplies kernels, whose explicit features would be all products of theirs"}
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
-        """The product."""
         return float(largest.prod())
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProductKernel:
-        """Solve the machine once under the product."""
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
         return ProductKernel(training(stack)).solve(machine, control, begin)
@@ -100,7 +97,6 @@ class ProductKernel(PointwiseKernel):
         return product
 
     def in_parts(self) -> TiledFunction:
-        """The product in parts, wherever these are."""
         found = super().in_parts()
         found.combine = lambda values, rows, columns: self.combine(values)
         return found
@@ -110,11 +106,9 @@ class ProductKernel(PointwiseKernel):
         check_every_view("Product", self.names, present, views)
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """One for each kernel and sample."""
         return np.ones((views.n_samples, self.n_kernels))
 
     def restrict(self, index: np.ndarray) -> ProductKernel:
-        """The product over some training samples."""
         return ProductKernel(self.stack.restrict(index))
 
 
@@ -242,7 +236,6 @@ class DifferenceKernel(CombinedKernel):
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
         return len(self.index)
 
     @property
@@ -266,7 +259,6 @@ class DifferenceKernel(CombinedKernel):
         return written(K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)], out)
 
     def cross(self, views: Views) -> np.ndarray:
-        """The combined kernel of new samples, with estimated labels."""
         stack = self.stack
         present = stack.presence(views)
         check_every_view("KernelDifference", stack.names, present, views)
@@ -285,11 +277,9 @@ class DifferenceKernel(CombinedKernel):
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights of the kernels in the part without differences, the same for each sample."""
         return np.tile(self.theta, (views.n_samples, 1))
 
     def restrict(self, index: np.ndarray) -> DifferenceKernel:
-        """The kernel with columns for some training samples; it keeps all of them."""
         every = np.arange(self.stack.n_samples)
         return self._over(self.stack.restrict(every, self.active), index=self.index[index])
 
@@ -381,12 +371,10 @@ class GeneralizedMKL(DescentCombiner):
         self.max_iter = max_iter
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         why = "GeneralizedMKL learns a function of kernels, whose explicit features would be all products of theirs"
         return {"elementwise": why}
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> PenalizedFamily:
-        """Check the parameters."""
         if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls without limit'
@@ -420,17 +408,14 @@ class PenalizedFamily(FormFamily):
         return np.divide(1.0, n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
 
     def domain(self) -> ConvexSet:
-        """The non-negative weights."""
         return ConvexSet(lambda eta: np.maximum(eta, 0.0))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """r(eta) and its gradient."""
         if self.norm == "l1":
             return self.strength * theta.sum(), np.full_like(theta, self.strength)
         return 0.5 * self.strength * (theta @ theta), self.strength * theta
 
     def finish(self, theta: np.ndarray) -> FormKernel:
-        """The kernel, of which at least one weight must be positive."""
         if not theta.any():
             raise ValueError(
                 f"the penalty of GeneralizedMKL has removed every kernel; lower strength ({self.strength:g})"
@@ -548,7 +533,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         self.tau = tau
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         why = "PolynomialMKL learns a polynomial of kernels, whose explicit features would be all products of theirs"
         return {"elementwise": why}
 
@@ -605,11 +589,9 @@ class BallFamily(FormFamily):
         return self.center + self.radius / np.sqrt(len(self.center))
 
     def domain(self) -> ConvexSet:
-        """The non-negative part of the ball."""
         return ConvexSet(lambda eta: project_ball(eta, self.center, self.radius))
 
     def finish(self, theta: np.ndarray) -> FormKernel:
-        """The kernel, of which at least one weight must be positive."""
         if not theta.any():
             raise ValueError("every weight of PolynomialMKL is 0; give it another ball_center or a larger ball_radius")
         return self.at(theta)

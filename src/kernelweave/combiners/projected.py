@@ -70,12 +70,10 @@ class Layout:
 
     @property
     def first_projection(self) -> int:
-        """Where the W_m begin."""
         shape = (0, 0) if self.gating_shape is None else self.gating_shape
         return int(self.n_gating) + int(shape[0]) * int(shape[1])  # Python's integers, which do not wrap
 
     def gating(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """V and T."""
         if self.gating_shape is None:
             return theta[: self.n_gating], None
         return theta[: self.n_gating], theta[self.n_gating : self.first_projection].reshape(self.gating_shape)
@@ -95,12 +93,10 @@ class Layout:
         return codes if T is None else (T.T @ codes.T).T  # in this order BLAS takes two thirds of the time
 
     def join(self, V: np.ndarray, T: np.ndarray | None, matrices: list[np.ndarray]) -> np.ndarray:
-        """theta of its parts."""
         parts = [V, *([] if T is None else [T.ravel()]), *(W.ravel() for W in matrices)]
         return np.concatenate(parts)
 
     def domain(self) -> Domain:
-        """Where theta may go."""
         return ProductSpace([(part.stop - part.start, domain) for part, domain in reversed(self.blocks())])
 
     def blocks(self) -> list[tuple[slice, Domain]]:
@@ -185,7 +181,6 @@ class ProjectedKernel(GatedSum):
         return np.asarray(self.maps[m].read(self.stack, m, views) @ self.directions[m])
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any) -> np.ndarray:
-        """Kernels compare projected new samples with the points, on the host."""
         if self.points is None:
             return super().scores(m, views, present, coef, right)
         columns = np.flatnonzero(right)
@@ -193,7 +188,6 @@ class ProjectedKernel(GatedSum):
         return values @ (right[columns, None] * coef[columns])
 
     def crossed(self, parts: Iterator[NewPart], left: np.ndarray) -> np.ndarray:
-        """K between new samples and the points."""
         if self.points is None:
             return super().crossed(parts, left)
         points: Any = self.points
@@ -225,17 +219,14 @@ class ProjectedKernel(GatedSum):
 
     @property
     def is_linear(self) -> bool:
-        """Whether values are linear in the projections."""
         used = [each for each, on in zip(self.maps, self.active, strict=True) if on]
         return all(each.is_linear if self.points is None else each.kernel.is_linear for each in used)
 
     @property
     def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model."""
         return self.layout.gating(self.theta)[0]
 
     def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples: T' x^G if there is a T, x^G otherwise."""
         return self.layout.projected_codes(self.theta, super().codes_of(views))
 
     def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -272,10 +263,7 @@ class ProjectedKernel(GatedSum):
         return np.where(self.stack.active, self.stack.n_samples * share, super().evaluations(coef))
 
     def restrict(self, index: np.ndarray) -> ProjectedKernel:
-        """The kernel over some training samples, with what prediction needs.
-
-        Training samples stay only where kernel values give the features of new ones.
-        """
+        """Training samples stay only where kernel values give the features of new ones."""
         if self.points is None:
             lean: Any = super().restrict(index)
             lean.stack.maps = self.maps
@@ -297,7 +285,6 @@ class ProjectedKernel(GatedSum):
         )
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels and the gating kernel, each with the ids that are looked up."""
         used = self.active if self.points is None else self.stack.active
         return [*self.stack.lookups(used), *self.inputs.lookups()]
 
@@ -322,7 +309,6 @@ class ProjectedKernel(GatedSum):
 
 
 def component_names(name: str, count: int) -> list[str]:
-    """The columns of a projection."""
     return [f"{name}__{k}" for k in range(count)]
 
 
@@ -359,7 +345,6 @@ class ProjectedFamily(GatedFamily):
         return ProjectedFamily(stack, self.gate, self.inputs, options, self.layout, self.maps, features, codes)
 
     def at(self, theta: np.ndarray) -> ProjectedKernel:
-        """The kernel with these projections and gates, all gates as they are."""
         stack = self._coded_at(theta)
         return self._at_points(stack, theta, stack.gates(self.gate_function(self.layout.gating(theta)[0])))
 
@@ -424,13 +409,11 @@ class ProjectedFamily(GatedFamily):
         return super().mean_optimum(machine) if self.gate.learns else 1.0
 
     def mean_operand(self) -> Operand:
-        """The mean of the kernels of whole features, without projection."""
         kernels = [each.kernel.of_width(self.stack.sample().kernels[m]) for m, each in enumerate(self.maps)]
         gates = self.stack.gates(self.gate_function(np.empty(0), EvenGate()))
         return self.stack.mean_of(kernels, self.features, gates)
 
     def joint(self, machine: Machine, start: Start) -> JointProblem:
-        """The descent in weight vectors, biases and theta."""
         return self.stack.projection_problem(self, machine, start)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -448,11 +431,9 @@ class ProjectedFamily(GatedFamily):
         return self.layout.domain()
 
     def blocks(self) -> list[tuple[slice, Domain]]:
-        """W, T and V, which take turns in the papers' descent."""
         return self.layout.blocks()
 
     def finish(self, theta: np.ndarray) -> ProjectedKernel:
-        """Close small gates; kernels that are closed for every sample leave the model."""
         stack = self._coded_at(theta)
         function = self.closed(stack, self.layout.gating(theta)[0])
         gates = stack.gates(function)
@@ -460,7 +441,6 @@ class ProjectedFamily(GatedFamily):
         return self._at_points(stack, theta, gates, **rest)
 
     def finished(self, stack: TrainingStack, maps: list, theta: np.ndarray) -> ProjectedKernel:
-        """The same over explicit features at these projections."""
         function = self.closed(stack, self.layout.gating(theta)[0])
         given: Any = stack, theta, self.gate, self.inputs, None, self.layout, maps, None
         return ProjectedKernel(*given, gate_tol=function.tol, active=function.active)
@@ -653,7 +633,6 @@ class Projected(GatedCombiner):
         return found
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProjectedFamily:
-        """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
         if self.constraint == "penalty" and machine.detects_novelty:
             raise ValueError(
@@ -677,7 +656,6 @@ class Projected(GatedCombiner):
         return ProjectedFamily(coded, gate, inputs, self, layout, maps, features, codes)
 
     def remember(self, family: Any, kernel: Any) -> None:
-        """The gating model, and the layout of theta."""
         super().remember(family, kernel)
         self.layout_ = family.layout
 

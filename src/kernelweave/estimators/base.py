@@ -150,7 +150,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return solution
 
     def _combiner_for(self, combiner: Combiner) -> Combiner:
-        """The combiner to fit, from a copy of the user's."""
         return combiner
 
     def _output_names(self) -> list[Any]:
@@ -199,7 +198,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return history
 
     def _store_use(self, kernel: CombinedKernel) -> None:
-        """Store which kernels prediction evaluates, and which views may be left out."""
         active, names = kernel.active, self.kernel_names_
         self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
         read = [*kernel.reads()]

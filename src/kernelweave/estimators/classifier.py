@@ -363,7 +363,6 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     _smooth = "squared-hinge", "least-squares"
 
     def _loss(self) -> BinaryLoss:
-        """The loss, with the default resolved."""
         return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
     def _combiner_for(self, combiner: Combiner) -> Combiner:

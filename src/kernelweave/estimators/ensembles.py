@@ -159,7 +159,6 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         """Learn from `_held_out_errors` how much each kernel counts; by default all count the same."""
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:
-        """Labels by nearness under kernel m for the samples that have its view."""
         there = views if present.all() else views.rows(np.flatnonzero(present))
         values = self._state.cross(m, there, np.ones(there.n_samples, dtype=bool))
         return self._discriminants[m].ranked(values)
@@ -640,14 +639,12 @@ class _Optimum:
         self.converged = True
 
     def __call__(self, features: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value, and its derivative by kernel values times the features."""
         solution = self.solve(features)
         # Danskin: dJ = -1/2 <C C', dK>
         derivative = 0.5 * solution.coef @ (solution.coef.T @ features)
         return -float(np.log(solution.objective)), derivative / solution.objective
 
     def solve(self, features: np.ndarray) -> Solution:
-        """The machine on the kernel ``F F'``."""
         self.start = self.machine.solve(features @ features.T, start=self.start, gap_tol=_GAP)
         self.converged = self.converged and self.start.converged
         return self.start

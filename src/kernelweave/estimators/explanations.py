@@ -247,7 +247,6 @@ class Explanations(FittedKernels):
         return self._kernel.feature_weights(m, coef)
 
     def _feature_names(self, m: int) -> list[Any]:
-        """The names of the features that kernel m compares."""
         kernel: Any = self.kernels_[m]
         names = getattr(self, "feature_names_in_", None)
         if hasattr(kernel, "transformer_"):
@@ -399,7 +398,6 @@ def terms_of(model: Any) -> list[str] | None:
 
 
 def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
-    """The gates of a fitted model at points of its gating space."""
     return model._kernel.gates_at(codes)
 
 

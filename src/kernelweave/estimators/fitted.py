@@ -137,7 +137,6 @@ class FittedKernels:
         return (kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel).stack
 
     def _used(self) -> np.ndarray:
-        """Which kernels prediction evaluates: a boolean array."""
         return self._kernel.active
 
     @property
@@ -234,8 +233,7 @@ def extension(
 ) -> Extension:
     """Extend kernels by the samples of blocks, or raise an error that names the kernel at fault.
 
-    `lookups` are the matrices that prediction reads, each with the ids it compares with; `blocks` and `diagonal` are
-    those of `extend_kernels`.
+    `lookups` are the matrices that prediction reads, each with the ids it compares with.
     """
     _check_names(names, kernels, blocks, diagonal)
     read: dict[int, Block] = {}
@@ -258,7 +256,6 @@ def extension(
 
 
 def _matrix_of(kernel: Kernel) -> Precomputed:
-    """The matrix in which a kernel looks ids up."""
     ((matrix, _),) = kernel.lookups(None)
     return matrix
 

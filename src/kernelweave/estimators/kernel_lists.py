@@ -295,7 +295,6 @@ def _contained(estimator: Any) -> str | None:
 
 
 def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kept: list[str]) -> Any:
-    """A copy of the estimator with the model inside changed."""
     if isinstance(estimator, KernelParameters):
         return change(estimator)
     if _is_pipeline(estimator):

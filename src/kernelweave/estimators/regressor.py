@@ -198,7 +198,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     _smooth = "squared-epsilon-insensitive", "least-squares"
 
     def _loss(self) -> RegressionLoss:
-        """The loss, with the default resolved."""
         by_name = {
             "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
             "least-squares": SquaredError(),

@@ -59,16 +59,10 @@ WHOLE_SHARE = 0.5  # of the free memory, that X of an exact fit may take
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples in blocks.
+    """Training samples in blocks, an engine over `Rows`.
 
-    Attributes
-    ----------
-    engine : Engine
-        Over `Rows`.
-    kept : ndarray of int or None
-        Positions in X of the samples with a positive weight; None where X is not in memory.
-    posterior : ndarray, Series, DataFrame or None
-        Soft labels of these samples, as given.
+    `kept` are the positions in X of samples with a positive weight (None where X is not in memory), and `posterior` the
+    soft labels of these samples, as given.
     """
 
     engine: Engine
@@ -187,17 +181,9 @@ def _rows_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: 
 
 
 class StoredSamples:
-    """Blocks of `Rows` of an open table.
+    """Blocks of `Rows` of an open table, without samples of weight 0.
 
-    Parameters
-    ----------
-    table : TableInBlocks
-    y : ndarray or None
-        Targets of all samples, where they are in memory; else those of the table are read.
-    weight : ndarray, ColumnInBlocks or None
-        Sample weights; samples of weight 0 are left out.
-    targets : "labels", "numbers" or None
-        What y holds; None where there are no targets.
+    Where y is None the targets are those of the table: "labels", "numbers", or None where there are none.
     """
 
     def __init__(
@@ -234,7 +220,6 @@ class StoredSamples:
         return weight
 
     def block(self, number: int) -> Rows:
-        """The samples of a block that have a positive weight."""
         first, last = self.table.limits(number)
         X, weight, y = self.table.rows(first, last, with_ids=False), self._weight_of(first, last), None
         if self.targets is not None:
@@ -361,7 +346,6 @@ class StoredFrames:
         self.table, self.n_blocks = table, table.n_blocks
 
     def block(self, number: int) -> pd.DataFrame:
-        """The samples of a block."""
         return self.table.rows(*self.table.limits(number))
 
 

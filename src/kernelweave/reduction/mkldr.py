@@ -129,7 +129,6 @@ class Search:
         self.ridge, self.weights_ridge = ridge * unit, weights_ridge * unit
 
     def _unit(self) -> float:
-        """The unit of the ridge."""
         n_kernels = len(self.grams)
         if self.step != "ratio-trace" or self.numerator is None:
             unit = float(np.mean([mean_spread(K, self.denominator) for K in self.grams]))
@@ -224,7 +223,6 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether there are no weights to learn."""
         return len(self.grams) == 1 or self.weights_step == "fixed"
 
     def _problem(
@@ -570,7 +568,6 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         return self.weights_step
 
     def _start(self, search: Search, names: list[str]) -> np.ndarray:
-        """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
             check(self, "init", self.init, Choice("equal", "identity"))

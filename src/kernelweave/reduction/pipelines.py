@@ -244,7 +244,6 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.estimator
 
     def _lookups(self) -> list:
-        """The precomputed matrices that the estimator looks new samples up in."""
         return lookups_of(self._fitted())
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -326,7 +325,6 @@ def reduced_svm(
 
 
 def _reducer(reducer: Any, n_components: int | None, random_state: Any) -> Any:
-    """The step that reduces."""
     if reducer is None:
         return "passthrough"
     if isinstance(reducer, str) and reducer in _REDUCERS:

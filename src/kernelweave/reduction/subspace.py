@@ -77,7 +77,6 @@ class Alignment:
         return float(np.log(agreement / (np.sqrt(own) * self.target_norm))), derivative  # (17)
 
     def objective(self, value: float) -> float:
-        """The alignment A(W) of a value."""
         return float(np.exp(value))
 
     def _moved(self, columns: np.ndarray) -> np.ndarray:
@@ -101,7 +100,6 @@ class RadiusMargin:
         self.start: Solution | None = None
 
     def __call__(self, features: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log bound, and its derivative times the features."""
         K = features @ features.T
         K[np.diag_indices_from(K)] += 1.0 / self.C
         solution = self.machine.solve(K, start=self.start, gap_tol=_GAP)
@@ -123,7 +121,6 @@ class RadiusMargin:
         return -float(np.log(radius * norm)), of_norm / norm - of_radius / radius
 
     def objective(self, value: float) -> float:
-        """The bound of a value."""
         return float(np.exp(-value))
 
 
