@@ -51,11 +51,7 @@ TARGET_BYTES = 2**23  # of X, that a block in memory takes about
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples as given.
-
-    `first`: position of the first of them in the whole data; `y`: targets as the user gave them, checked; `weight` of
-    shape (n_samples,): Positive.
-    """
+    """Samples as given: `first` is the position of the first of them in the whole data; weights are positive."""
 
     first: int
     views: Views

@@ -44,11 +44,9 @@ def is_array(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Chunks:
-    """X, y and weights as lists of lazy values (`dask.delayed`), one for each chunk.
+    """X, y and weights as lists of lazy values (`dask.delayed`), one for each chunk, or of None.
 
-    `X`, `y`, `weight`: y and weight are lists of None where there is none; `columns`: names of the columns of a data
-    frame; `targets`: names of the targets where y is a data frame, or their positions where it is an array of two
-    dimensions.
+    `targets` are the columns of y where it is a data frame, or their positions where it is an array of two dimensions.
     """
 
     X: list[Any]
@@ -183,7 +181,6 @@ def small_results(parts: list[Any]) -> list[Any]:
 
 
 def computed_here(parts: list[Any]) -> list[Any]:
-    """The values of lazy values, one for each chunk of X, by Dask's own threads."""
     try:
         return list(dask_package().compute(*parts))
     except ChunkError:
@@ -239,11 +236,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reader:
-    """What makes a `Part` of a chunk, where the chunk is.
-
-    `columns`: names of the columns of a data frame; `target` ({"labels", "numbers"}): what y is, or None where there is
-    none.
-    """
+    """What makes a `Part` of a chunk, where the chunk is."""
 
     columns: list[Any] | None
     n_columns: int
@@ -318,8 +311,6 @@ def rows_on_dask(X: Any, y: Any, sample_weight: Any, target: str | None) -> tupl
 
     They are on the workers of the client that is active; where none is, Dask's threads compute the chunks, and the
     blocks are in memory.
-
-    `target` ({"labels", "numbers"}): what y is.
     """
     if target is None:
         y = None
@@ -395,10 +386,7 @@ def unit_width(lengths: list[int]) -> int:
 
 @dataclass(frozen=True)
 class Unit:
-    """Some adjacent parts: they are joined, and cut where they are long.
-
-    `start`, `stop`: numbers of the parts; `first`: position of the first sample.
-    """
+    """Some adjacent parts, numbers `start` to `stop` - 1: they are joined, and cut where they are long."""
 
     start: int
     stop: int
@@ -432,11 +420,7 @@ def _joined(tables: list[Any]) -> Any:
 
 
 def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] | None = None) -> Any:
-    """The results of a method for the samples of a Dask collection.
-
-    `method`: name of a method from samples to an array or a data frame with a row for each sample; `like`: results for
-    no sample: their type, columns and number type; `options`: further arguments of the method.
-    """
+    """The results of a method for the samples of a Dask collection; `like` are those for no sample."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
     if is_array(X) and X.numblocks[1] > 1:
@@ -464,10 +448,7 @@ def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] |
 
 
 class Call:
-    """A method of a model on one chunk.
-
-    `options`: further arguments; `like`: results for no sample.
-    """
+    """A method of a model on one chunk; `like` is its result for no sample."""
 
     def __init__(self, method: str, options: dict[str, Any], like: Any):
         self.method, self.options, self.like = method, options, like

@@ -34,9 +34,8 @@ class StoredBlocks(Protocol):
 class FromFiles(Engine):
     """Blocks in files.
 
-    `steps`: what is done with each block after it is read; `held`: results by the number of the block, each with the
-    number of steps that led to it; `watch`: returns a context for each pass; what that gives is called as ``moved(done,
-    total)`` with numbers of blocks.
+    `held` has results by the number of the block, each with the number of `steps` that led to it. `watch` returns a
+    context for each pass, whose value is called as ``moved(done, total)`` with numbers of blocks.
     """
 
     def __init__(

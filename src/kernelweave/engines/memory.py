@@ -85,7 +85,6 @@ class InMemory(Engine):
         return total
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> InMemory:
-        """All blocks are held."""
         return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))
 
 
@@ -101,9 +100,8 @@ def tile_height(row_bytes: int) -> int:
 class Chunk(NamedTuple):
     """Samples of a block in a pass: what their losses are made of, and what is filled.
 
-    `b` of shape (n_outputs,); `a` of shape (n_rows, n_kernels): amplitudes; `terms` of shape (n_rows, n_outputs): p,
-    the bounds and h of the losses; `e`: insensitivity; `slopes` of shape (n_rows, n_kernels): gets dP/da; `sums` of
-    shape (2, n_outputs): sums of losses and of c are added to it.
+    `a` are amplitudes, of shape (n_rows, n_kernels), `terms` p, the bounds and h of the losses, each of shape (n_rows,
+    n_outputs). `slopes` gets dP/da; sums of losses and of c are added to `sums`, of shape (2, n_outputs).
     """
 
     rows: slice
@@ -128,10 +126,7 @@ class Products(ABC):
 
 
 class HeldRows(Products):
-    """Features that are held, one output.
-
-    `matrix` of shape (n_samples, n_features); `weights` of shape (n_features, 1).
-    """
+    """Features that are held, of shape (n_samples, n_features), one output."""
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
         self.matrix, self.offsets = matrix, offsets
@@ -186,7 +181,7 @@ class _Tiles(Products):
 
 
 class HeldTiles(_Tiles):
-    """Features that are held, several outputs, by BLAS; parameters are those of `HeldRows`.
+    """Features that are held, several outputs, by BLAS.
 
     Products are in the features' type, and in float64 for at most `FEW_FEATURES`, for which that takes no time.
     """
@@ -212,10 +207,7 @@ class HeldTiles(_Tiles):
 
 
 class RecomputedTiles(_Tiles):
-    """Values that are computed in the pass; whitening is folded into the weights, in float64.
-
-    `weights` of shape (n_features, n_outputs).
-    """
+    """Values that are computed in the pass; whitening is folded into the weights, in float64."""
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
         self.features, n_outputs = features, weights.shape[1]
@@ -262,7 +254,6 @@ class RecomputedRows(RecomputedTiles):
         self.sums = [self.joined_sums[None, span] for span in self.spans]
 
     def add(self, chunk: Chunk) -> None:
-        """Tile by tile; kernels whose values are in different types are worked on one by one."""
         opened = self.features.opened(chunk.rows)
         dtypes = {each.dtype for each in opened}
         if len(dtypes) != 1:
@@ -308,10 +299,7 @@ TILE = 512  # samples whose scores are worked on together
 
 
 class FeatureBlock(ABC):
-    """Features of all kernels of a block of samples.
-
-    `offsets` of shape (n_kernels + 1,): features of kernel m are the columns from offsets[m] on, up to offsets[m + 1].
-    """
+    """Features of all kernels of a block: of kernel m those from offsets[m] up to offsets[m + 1]."""
 
     n_samples: int
     offsets: np.ndarray
@@ -324,8 +312,7 @@ class FeatureBlock(ABC):
         """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
         ``respond(rows, scores)`` gets a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs), and
-        returns G of the same shape, or None where nothing is pulled. Returns F'G, of the shape of the weights,
-        (n_features, n_outputs).
+        returns G of the same shape, or None where nothing is pulled. Returns F'G, of shape (n_features, n_outputs).
         """
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
@@ -361,7 +348,6 @@ class StoredFeatures(HostFeatures):
         return self.matrix[rows]
 
     def products(self, weights: np.ndarray) -> Products:
-        """One compiled loop for one output, BLAS for several."""
         return (HeldRows if weights.shape[1] == 1 else HeldTiles)(self.matrix, self.offsets, weights)
 
 
@@ -389,24 +375,11 @@ Sums = tuple[Any, Any, Any, Any]
 
 @dataclass(frozen=True)
 class Block:
-    """Samples ready for training.
+    """Samples ready for training, the first of which is at position `first` in the whole data.
 
-    Attributes
-    ----------
-    first : int
-        Position of the first sample in the whole data.
-    features : FeatureBlock
-    losses : DualTerms
-        What values of these samples cost.
-    y : ndarray or None
-        Targets as combiners take them (encoded labels).
-    weight : ndarray of shape (n_samples,)
-    present : ndarray of bool, shape (n_samples, n_kernels), or None
-        Which sample has which view; None where each has all.
-    codes : ndarray or None
-        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
-    views : Views or None
-        The samples as given, for combiners that read more of them than features.
+    `present`, of shape (n_samples, n_kernels), says which sample has which view, None where each has all. `codes` is
+    what a gating model reads, by slices of samples only, as it may be computed then. `views` are the samples as given,
+    for combiners that read more of them than features.
     """
 
     first: int
@@ -466,11 +439,7 @@ _KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictio
 
 
 class RawValues:
-    """Raw values of a map, by the map itself.
-
-    `whitening` of shape (n_raw, n_features): what turns these values into features; float64. None where they are the
-    features.
-    """
+    """Raw values of a map, by the map itself; `whitening`, (n_raw, n_features), is None where they are the features."""
 
     def __init__(self, feature_map: FeatureMap):
         self.map, self.whitening = feature_map, feature_map.whitening
@@ -483,11 +452,9 @@ class RawValues:
         return values if self.whitening is None else values @ self.whitening
 
     def fold(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of raw values from those of features."""
         return weights if self.whitening is None else self.whitening @ weights
 
     def unfold(self, pulled: np.ndarray) -> np.ndarray:
-        """Sums of features from those of raw values."""
         return pulled if self.whitening is None else self.whitening.T @ pulled
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
@@ -497,8 +464,8 @@ class RawValues:
 class Opened:
     """Raw values of some samples, of which parts are taken.
 
-    `dtype`: of the values; `is_exponent`: whether values are 2^S times the factors, and `exponents` gives S; `factor`
-    of shape (n_samples,): what values of each sample are multiplied by; None where that is 1.
+    `factor` has what values of each sample are multiplied by, None where that is 1. Where `is_exponent`, values are 2^S
+    times the factors, and `exponents` gives S.
     """
 
     is_exponent = False
@@ -517,10 +484,7 @@ class Opened:
 
 
 class KernelValues(RawValues):
-    """Kernel values to landmarks, in tiles.
-
-    `source`: over the landmarks.
-    """
+    """Kernel values to landmarks, in tiles."""
 
     def __init__(self, feature_map: FeatureMap, source: PointSource):
         super().__init__(feature_map)
@@ -576,8 +540,7 @@ class KernelValues(RawValues):
 class OpenedTiles(Opened):
     """Kernel values of some samples in tiles.
 
-    `rows`, `columns` of shape (n_samples, width): in the forms in which tiles are filled; `factor` of shape
-    (n_samples,): what rows are multiplied by; None where that is 1.
+    `rows` and `columns`, of shape (n_samples, width), are in the forms in which tiles are filled.
     """
 
     def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
@@ -634,8 +597,7 @@ READ_TOGETHER = 2048  # samples that are read together
 class RecomputedFeatures(HostFeatures):
     """Features of a block of samples that are computed whenever they are needed.
 
-    `present` of shape (n_samples, n_kernels): which sample has which view; `dtype`: of features, and of raw values
-    where that is exact enough; sums are in float64.
+    Raw values are in `dtype`, that of the features, where that is exact enough; sums are in float64.
     """
 
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):
@@ -657,7 +619,6 @@ class RecomputedFeatures(HostFeatures):
         return (RecomputedRows if weights.shape[1] == 1 else RecomputedTiles)(self, weights)
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """One pass without features: raw values, with the whitening folded into the weights."""
         products = RecomputedTiles(self, weights)
         shape = len(self.maps), weights.shape[1]
         for rows in ranges(self.n_samples, READ_TOGETHER):
@@ -691,27 +652,17 @@ class RecomputedFeatures(HostFeatures):
 
 
 def offsets_of(maps: list[FeatureMap]) -> np.ndarray:
-    """Where the features of each kernel begin, and where the last ones end."""
     return np.cumsum([0, *(each.n_features for each in maps)])
 
 
 def feature_bytes(n: int, n_features: int, dtype: np.dtype | str) -> int:
-    """How many bytes the features of n samples take where they are held.
-
-    Examples
-    --------
-    >>> feature_bytes(1_000_000, 6 * 256, "float32")
-    6144000000
-    """
+    """How many bytes the features of n samples take where they are held."""
     return int(n) * int(n_features) * np.dtype(dtype).itemsize
 
 
 def feature_block(
     maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype, *, held: bool = True
 ) -> HostFeatures:
-    """The features of a block of samples: held, or computed again in every pass.
-
-    `present` of shape (n_samples, n_kernels).
-    """
+    """The features of a block of samples: held, or computed again in every pass."""
     found = RecomputedFeatures(maps, views, present, dtype)
     return StoredFeatures(found.features(slice(0, views.n_samples)), found.offsets) if held else found

@@ -86,8 +86,6 @@ from .memory import Samples
 
 
 class Amplitudes(Protocol):
-    """What a combiner is on explicit features: the amplitude of each kernel for each sample."""
-
     n_parameters: int
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> np.ndarray:
@@ -106,8 +104,8 @@ Penalty = Callable[[np.ndarray], tuple[float, np.ndarray]]
 class Pass:
     """What one pass over a block, or over all of them, gives.
 
-    `loss` of shape (n_outputs,); `pulled` of shape (n_features, n_outputs): F'c; `totals` of shape (n_outputs,): sums
-    of c; `slopes` of shape (n_parameters,): dP/dtheta without the penalty.
+    `loss` and `totals`, sums of c, have the shape (n_outputs,); `pulled` is F'c, of shape (n_features, n_outputs);
+    `slopes` is dP/dtheta without the penalty.
     """
 
     loss: np.ndarray
@@ -179,10 +177,7 @@ class Vectors:
 
 
 class Primal(Vectors):
-    """P and its gradient, over vectors [w, b, theta].
-
-    `engine`: over `Block`s; `total`: what a bias costs; `penalty`: of theta: value and gradient.
-    """
+    """P and its gradient, over vectors [w, b, theta]; a bias costs `total`."""
 
     def __init__(
         self,
@@ -247,8 +242,6 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
 
     Where the sum of c is `total` for a whole interval of biases, as it is for samples that are all beyond the margin,
     P is flat there and any of them is returned.
-
-    `engine`: over `Scored` blocks; `start` of shape (n_outputs,); `total`: what sums of c must be.
     """
     b = np.where(np.isfinite(start), start, 0.0)
     low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
@@ -285,11 +278,7 @@ def summed(block: Any, amplitudes: Any, n_features: int, theta: np.ndarray) -> t
 def gap_around(
     center: np.ndarray | float, weights: np.ndarray, intercept: np.ndarray, pulled: np.ndarray, excess: np.ndarray
 ) -> float:
-    """The duality gap, with features around a point.
-
-    `center` of shape (n_features,): mu; `weights`, `pulled` of shape (n_features, n_outputs): w and F'c; `intercept`,
-    `excess` of shape (n_outputs,): b, and sums of c less `total`.
-    """
+    """The duality gap, with features around the point mu = `center`; `excess` are sums of c less `total`."""
     mu = np.broadcast_to(center, len(weights))
     difference = weights - pulled + np.outer(mu, excess)
     return 0.5 * float(np.vdot(difference, difference)) + float(np.abs(intercept + mu @ weights) @ np.abs(excess))
@@ -308,10 +297,10 @@ SMOOTH = 0.1  # share of the estimate that is taken as if all samples curved ali
 class Curvature:
     """Sums over samples that the diagonal of the Hessian is made of; those of blocks add up.
 
-    `weights` of shape (n_features, n_outputs): a^2 phi^2 / h over samples whose loss curves; `intercept` of shape
-    (n_outputs,): 1 / h over the same; `all_weights`, `all_intercept`: the same over all samples; `theta` of shape
-    (n_parameters, PROBES): derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose
-    loss curves: the mean of their squares over probes is an estimate of the sum of squares over samples.
+    `weights` of shape (n_features, n_outputs): a^2 phi^2 / h over samples whose loss curves, `intercept`: 1 / h over
+    the same; `all_weights`, `all_intercept`: the same over all samples. `theta` of shape (n_parameters, PROBES):
+    derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose loss curves: the mean of
+    their squares over probes is an estimate of the sum of squares over samples.
     """
 
     weights: np.ndarray
@@ -357,10 +346,7 @@ def curvature(
 
 
 class Hessian:
-    """The diagonal of the Hessian in the course of a descent; see `minimize_lbfgs`.
-
-    `intercept` of shape (n_outputs,): the last estimate for the biases.
-    """
+    """The diagonal of the Hessian in the course of a descent; see `minimize_lbfgs`."""
 
     def __init__(self, primal: Primal):
         self.primal, self.due = primal, 0
@@ -408,9 +394,6 @@ def at_quantile(K: Any, solution: Solution, nu: float) -> Solution:
     """A solution of a one-class machine with its offset at the nu-quantile of the training samples' scores.
 
     J and its gap stay those of the machine, before the offset is moved.
-
-    `K`: what the machine was solved on: `CombinedKernel.operand`; `nu`: the share of the weight of all samples that is
-    rejected at most.
     """
     blocks = K.engine.replace(scored, K.amplitudes, solution.coef, np.empty(0))
     return dataclasses.replace(solution, intercept=np.array([-quantile(blocks, nu)]))
@@ -420,8 +403,6 @@ def quantile(engine: Engine, share: float) -> float:
     """A number below which there is at most this share of all weight, as large as possible.
 
     It lies halfway between two scores, so that rounding moves no sample across it.
-
-    `engine`: over `Scored` blocks of one output; `share`: from 0 to 1.
     """
     whole: Range = engine.sum(_range, -np.inf, np.inf)
     wanted = share * whole.weight + WEIGHT_ROUNDING * whole.weight

@@ -25,10 +25,7 @@ from .base import Rows
 
 @dataclass(frozen=True)
 class Counts:
-    """What is known of all samples before a fit; counts of blocks add up.
-
-    `weight`: the sum of the sample weights; `lightest`, `heaviest`: the smallest and the largest sample weight.
-    """
+    """What is known of all samples before a fit; counts of blocks add up."""
 
     n_samples: int
     weight: float
@@ -49,10 +46,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class LabelCounts(Counts):
-    """The same with the labels.
-
-    `classes`: sorted; `counts`: samples of each; `class_weight`: the sum of the sample weights of each.
-    """
+    """The same with the labels, sorted, and the samples and sample weights of each."""
 
     classes: np.ndarray
     counts: np.ndarray
@@ -76,10 +70,7 @@ class LabelCounts(Counts):
 
 @dataclass(frozen=True)
 class NumberCounts(Counts):
-    """The same with the ranges of the targets.
-
-    `low`, `high` of shape (n_targets,): the smallest and the largest number of each target.
-    """
+    """The same with the ranges of the targets."""
 
     low: np.ndarray
     high: np.ndarray
@@ -149,11 +140,7 @@ def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """Machines of labels.
-
-    `classes`: all labels, sorted; `by_class` of shape (n_classes,): factors of C; `multiclass` ({"one-vs-all",
-    "one-vs-one", "joint"}): how more than two classes are divided; `n_jobs`: threads that solve their machines.
-    """
+    """Machines of labels; `by_class` are factors of C."""
 
     loss: BinaryLoss
     classes: np.ndarray
@@ -202,10 +189,7 @@ class ClassTargets:
 
 @dataclass(frozen=True)
 class NumberTargets:
-    """Machines of numbers.
-
-    `n_jobs`: threads that solve the machines of several targets.
-    """
+    """Machines of numbers."""
 
     loss: RegressionLoss
     C: float
@@ -221,10 +205,9 @@ class NumberTargets:
 
 @dataclass(frozen=True)
 class NoveltyTargets:
-    """Machines of samples without targets.
+    """Machines of samples without targets; the share `nu` is rejected.
 
-    `nu`: the share of samples that is rejected; `squared`: whether the loss is squared, as explicit features need it;
-    the offset is moved afterwards then, by `primal.at_quantile`.
+    Explicit features need the squared loss (`squared`), whose offset is moved afterwards by `primal.at_quantile`.
     """
 
     C: float

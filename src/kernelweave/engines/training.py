@@ -74,8 +74,8 @@ EPS = float(np.finfo(float).eps)
 class Scatter:
     """Weighted means and products of features around them, for some outputs; those of blocks add up.
 
-    `totals` of shape (n_outputs,): sums of d; `means` of shape (n_outputs, n_features): mu, 0 where the total is 0;
-    `products` of shape (n_outputs, n_features, n_features): S.
+    `totals` are sums of d, `means` mu, of shape (n_outputs, n_features), 0 where the total is 0, and `products` S, of
+    shape (n_outputs, n_features, n_features).
     """
 
     totals: np.ndarray
@@ -89,7 +89,6 @@ class Scatter:
         return joined
 
     def add(self, place: int, total: float, mean: np.ndarray, products: np.ndarray) -> None:
-        """Add the sums of further samples to those of one output, in place."""
         if total <= 0.0:
             return
         whole, apart = self.totals[place] + total, mean - self.means[place]
@@ -146,10 +145,7 @@ def signatures(
 
 
 def kinds(block: Block) -> tuple[int, int, int, np.ndarray]:
-    """Numbers of blocks, samples, and losses that are not quadratic everywhere; signatures of outputs where all are.
-
-    Signatures of outputs are equal where d is, and the sums of them over blocks.
-    """
+    """Numbers of blocks, samples, and losses that are not quadratic everywhere; signatures of outputs where all are."""
     losses, shape = block.losses, (block.n_samples, block.losses.n_outputs)
     without = (losses.lower == 0.0) & (losses.upper == 0.0)
     quadratic = without | ((losses.lower == -np.inf) & (losses.upper == np.inf) & (losses.insensitivity == 0.0))
@@ -235,11 +231,7 @@ ROUNDING = 1e-13  # relative, of P and of other sums over samples
 
 
 class Newton:
-    """Newton's method from some position; see the head of this module.
-
-    `primal`: of amplitudes without parameters; `intercept` of shape (n_outputs,): second derivatives by the biases, as
-    of the last step.
-    """
+    """Newton's method from some position; see the head of this module."""
 
     def __init__(self, primal: Primal):
         self.primal = primal
@@ -314,7 +306,6 @@ class Newton:
         return Descent(point.position, point.value, point.detail, steps, calls, progress, status)
 
     def _with_intercepts(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """w, and the best biases for it, so that some sample's loss curves."""
         w, b, theta = self.primal.parts(position)
         engine = self.primal.engine.replace(scored, self.primal.amplitudes, w, theta)
         return w, best_intercepts(engine, b, self.primal.total)
@@ -382,10 +373,7 @@ class Newton:
 
 
 class _Bracket:
-    """Lengths between which slopes, which rise, are 0; an entry for each output.
-
-    `slopes`: at length 0, negative.
-    """
+    """Lengths between which slopes, which rise, are 0; an entry for each output."""
 
     def __init__(self, slopes: np.ndarray):
         self.low, self.high = np.zeros(len(slopes)), np.full(len(slopes), np.inf)
@@ -418,8 +406,6 @@ class ExplicitKernel:
     """What machines are solved on with explicit features: blocks, and the amplitude of each kernel for each sample.
 
     The blocks have the targets; of a machine only the number of outputs and the cost of biases are read.
-
-    `engine`: over `Block`s; `amplitudes`: without parameters; `n_features`: of all kernels.
     """
 
     n_solves = 1  # all outputs are solved together
@@ -466,16 +452,14 @@ def certified_descent(
     """Minimise until the certified gap is small; returns the solution and the vector of all parameters.
 
     L-BFGS has as many steps as Newton's method would take time for, and then it is that method's turn; where these are
-    few, it begins. It is used for amplitudes without parameters, see `newton`.
+    few, Newton's method begins. It is used for amplitudes without parameters.
 
     Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
     is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The
     certificate takes two passes or three; where it is not good enough after all, the descent goes on with a smaller
     share, and it is made again after the next step.
 
-    `position`: the start; `gap_tol`: relative to max(1, |J|), or to |J| for a one-class machine; `max_steps`: most
-    iterations; `callback`: of `minimize_lbfgs`; `progress`: called with the share of the work that is done, from 0 to
-    1.
+    `gap_tol` is relative to max(1, |J|), or to |J| for a one-class machine.
     """
     steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
     watch, newton = _Watch(primal, gap_tol, callback, progress), Newton(primal)

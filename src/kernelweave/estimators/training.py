@@ -192,7 +192,6 @@ def _single(machine: Machine) -> Any:
 
 
 def _inner(combiner: Combiner) -> Combiner:
-    """The combiner of each output, where each has one of its own."""
     while isinstance(combiner, PerOutput):
         combiner = combiner.combiner
     return combiner
@@ -263,9 +262,9 @@ class ExactKernels:
             )
 
     def whole_stack(self, why: str, remedy: str) -> ExactStack:
-        """The fitted kernels as whole matrices, for something that needs them before the machine is made.
+        """The fitted kernels as whole matrices, for machines that are made from them.
 
-        `why` says what needs them, as a sentence, and `remedy` what to use in its place.
+        For errors, `why` says in a sentence what needs them, and `remedy` what to use in their place.
         """
         if self._wants_tiles():
             self._can_use_tiles((why, [remedy]))
@@ -335,7 +334,6 @@ class ExactKernels:
         return stack
 
     def _largest_cost(self, combiner: Combiner, machine: Machine, stack: KernelStack) -> float:
-        """The largest cost of a sample times the largest k(x, x), over the size of the targets."""
         if machine.detects_novelty:  # coefficients add up to 1, whatever the bounds are
             return max((_largest_mean(stack, m) for m in range(len(stack.kernels))), default=0.0)
         cost = float(np.max(getattr(machine, "bound", 0.0)))
@@ -403,7 +401,6 @@ class Preparation:
     with_samples: bool = True  # whether blocks have the samples themselves, which gates and projections read
 
     def __call__(self, rows: Rows) -> Block:
-        """The block of some samples."""
         present = self.stack.presence(rows.views.rows(slice(None)))  # what is read of them is dropped with them
         features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
@@ -434,7 +431,6 @@ def on_features(
 
 
 def _rows(engine: Engine) -> Iterable[Rows]:
-    """The blocks of samples as given, one after the other."""
     if isinstance(engine, FromFiles):
         return engine.results(lambda rows: rows)
     if isinstance(engine, InMemory):

@@ -63,12 +63,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Key:
-    """Values that may identify the rows of a table.
+    """Values that may identify the rows of a table, which stand in the place that `how` names.
 
-    `name`: the column's name; empty where it has none; `values`: one for each row, as text where they come from a text
-    file; `how`: where they stand, in words; `is_certain`: whether they are the ids for sure; otherwise they are a first
-    column, which may hold anything; `is_raw`: whether the values are the cells of a text file, in which numbers are
-    text too.
+    They are the ids for sure where `is_certain`, and otherwise a first column, which may hold anything. `is_raw` are
+    the cells of a text file, in which numbers are text too.
     """
 
     name: str
@@ -80,12 +78,11 @@ class Key:
 
 @dataclass
 class Table:
-    """Rows of one view, or of the target.
+    """Rows of one view, or of the target; messages call the table `shown`.
 
-    `name`: the view's name; `shown`: what messages call the table; `values`: without the ids where these are certain;
-    `columns`: the names of a sparse matrix' columns; `n_trailing`: how many rows at the end of a text file have no cell
-    with anything in it; `lines`: for text files the line of each row, from 1; `has_lost_columns`: whether columns were
-    left out because they have the name of the target.
+    `values` are without the ids where these are certain. `n_trailing` is how many rows at the end of a text file have
+    no cell with anything in it, `lines` the line of each row of a text file, from 1, and `has_lost_columns` says
+    whether columns were left out because they have the name of the target.
     """
 
     name: str
@@ -103,7 +100,6 @@ class Table:
 
     @property
     def n_filled(self) -> int:
-        """Number of rows, without empty ones at the end of a text file."""
         return self.n_rows - self.n_trailing
 
     def cut(self, n_rows: int) -> None:
@@ -117,10 +113,9 @@ class Table:
 
 @dataclass
 class Loaded:
-    """What a file holds.
+    """What a file holds: tables with columns that a view can have, and the target if it was asked for and is here.
 
-    `tables`: those with columns that a view can have; `target`: the column of the target, if it was asked for and is
-    here; `columns`: names that a target could have.
+    `columns` are names that a target could have.
     """
 
     tables: list[Table]
@@ -136,7 +131,6 @@ class Stamp:
         self._seen = self._now()
 
     def has_changed(self) -> bool:
-        """Whether size or time differ; an `OSError` where the file is not there any more."""
         return self._now() != self._seen
 
     def _now(self) -> tuple[int, int]:
@@ -348,9 +342,9 @@ def _cut(text: str) -> str:
 
 
 class KeptColumns:
-    """The columns that are to stay although they have the name of the target, ``keep_columns`` of `read_views`.
+    """The columns, given as ``"FILE:COLUMN"``, that are to stay although they have the name of the target.
 
-    `given`: ``"FILE:COLUMN"``, where the file may also be the name of the view.
+    This is ``keep_columns`` of `read_views`; the file may also be the name of the view.
     """
 
     def __init__(self, given: Any):
@@ -383,10 +377,7 @@ class KeptColumns:
 
 
 def without_copies(tables: list[Table], target: str, kept: KeptColumns) -> list[Table]:
-    """Tables of views without columns of the target's name, and without tables that have no other column.
-
-    `tables`: without the target itself.
-    """
+    """Tables of views without columns of the target's name, and without tables that have no other column."""
     found = []
     for table in tables:
         names = list(table.columns) if sp.issparse(table.values) else [str(name) for name in table.values.columns]
@@ -408,13 +399,8 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(table: pd.DataFrame, *, header: bool = True, index_label: str | None = None) -> str:
-    """A table as the text of a CSV file.
+    """A table as the text of a CSV file, with the row labels in a first column where `index_label` names one.
 
-    `header`: whether the first line names the columns; `index_label`: the name of a first column with the row labels;
-    None for no such column.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from kernelweave.files.base import as_csv
     >>> print(as_csv(pd.DataFrame({"id": ["=A1", "-2"], "value": [-1.5, 2.0]})))

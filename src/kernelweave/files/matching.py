@@ -37,11 +37,7 @@ _ROW_ORDER = "row order"
 
 @dataclass(frozen=True)
 class Matching:
-    """The id of each row of each table.
-
-    `ids`: for each table; positions where there are no ids; `how`: for each table how its rows were matched, in words;
-    `name`: what the ids are called; `keys`: what was taken as ids.
-    """
+    """The id of each row of each table, positions where there are none, and how its rows were matched, in words."""
 
     ids: list[np.ndarray]
     how: list[str]
@@ -181,7 +177,6 @@ def _check_lengths(tables: list[Table]) -> None:
 
 
 def _warn_of_numbered_rows(tables: list[Table]) -> None:
-    """Warn where rows are matched by order although first columns hold the same whole numbers in another order."""
     found = [(table, as_text(table.key.values[: table.n_rows])) for table in tables if table.key is not None]
     numbered = [(table, texts) for table, texts in found if all(text and _WHOLE.fullmatch(text) for text in texts)]
     for table, texts in numbered[1:]:
@@ -410,11 +405,10 @@ ID_COLUMN = "id"  # the one column of a matrix' table
 def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.DataFrame:
     """The similarities in a file, with the ids of rows and columns as text.
 
-    `options`: `id` is not read: the ids of a matrix stand in the first column, whatever it is called; `square`: whether
-    rows and columns are the same samples, in any order; otherwise rows are new samples and columns are those that they
-    are compared with. Returns where rows and columns are the same samples, the columns are in the order of the rows. A
-    matrix without any ids (an NPY file) has pandas' own numbers as labels. The rows of new samples are named as the
-    first column is.
+    Of `options` `id` is not read: the ids stand in the first column, whatever it is called. With `square` rows and
+    columns are the same samples, in any order, and columns are put in the order of the rows; otherwise rows are new
+    samples, named as the first column is, and columns those that they are compared with. A matrix without any ids (an
+    NPY file) has pandas' own numbers as labels.
     """
     with warnings.catch_warnings():
         # Ids that are numbers look like a file without column names.

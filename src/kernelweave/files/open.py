@@ -28,10 +28,7 @@ from .text import format_suffix
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """One column beside X, such as the target; or all columns of an NPY file with several targets.
-
-    `place`: its position; None for all columns; `role`: what messages call it.
-    """
+    """One column beside X, such as the target; without `place` all columns of an NPY file with several targets."""
 
     rows: StoredRows
     place: int | None
@@ -101,11 +98,9 @@ class StoredColumns:
 
     @property
     def taken(self) -> list[tuple[str, int]]:
-        """The columns by file and position, which are no part of X."""
         return [place for column in self.columns for place in column.taken]
 
     def read(self, first: int, last: int) -> np.ndarray:
-        """The values of some rows, of shape (n_rows, n_columns), or a `ValueError` that names a wrong column."""
         values = np.empty((last - first, len(self.columns)))
         for place, column in enumerate(self.columns):
             own = column.read(first, last)
@@ -165,10 +160,7 @@ TEXT_BYTES = 64  # of a cell of text, about
 
 @dataclass(frozen=True)
 class OpenView:
-    """The columns of X that one file, folder or array has.
-
-    `places`: their positions there; `names`: their names in X.
-    """
+    """The columns of X that one file, folder or array has: their positions there and names in X."""
 
     rows: StoredRows
     places: list[int]
@@ -248,17 +240,14 @@ class OpenViews(TableInBlocks):
 
     @property
     def nbytes(self) -> int:
-        """The memory that X would take, about."""
         return self.n_samples * self._row_bytes()
 
     @property
     def target(self) -> str | None:
-        """What the targets are called, None where there are none."""
         return None if self._target is None else self._target.name
 
     @property
     def files(self) -> list[Path]:
-        """All files that are read."""
         tables = [view.rows for view in self._views] + ([] if self._target is None else self._target.tables)
         return list(dict.fromkeys(file for rows in tables for file in rows.files))
 
@@ -269,7 +258,6 @@ class OpenViews(TableInBlocks):
 
     @property
     def has_ids(self) -> bool:
-        """Whether samples have ids."""
         return self._ids is not None
 
     def __len__(self) -> int:
@@ -314,7 +302,6 @@ class OpenViews(TableInBlocks):
         return X.set_axis(index, axis=0)
 
     def targets(self, first: int, last: int) -> np.ndarray | None:
-        """The targets from position `first` to before `last`; None where there are none."""
         return None if self._target is None else self._target.read(first, last)
 
     def head(self, n: int = 5) -> pd.DataFrame:
@@ -399,10 +386,7 @@ _WAYS = "a column, a path, (path, column), a list of columns or an array"
 
 
 def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | StoredColumns | None, Opened | None]:
-    """The column, or the columns, of the targets, and the table that has it where that is none of the views.
-
-    `opened`: the views.
-    """
+    """The column, or the columns, of the targets, and the table that has it where that is none of the views."""
     if target is None:
         return None, None
     if _are_columns(target, opened):

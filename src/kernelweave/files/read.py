@@ -221,9 +221,8 @@ def check_names(tables: list[Table]) -> None:
 class Cohort:
     """Samples that were read from files.
 
-    `tables`: as `read_views` returns them; for each similarity matrix X has a column of the matrix' name with the
-    sample's id in it, NaN where the matrix lacks the sample; `matrices`: similarities, with the samples' ids as labels
-    of rows and columns; `groups`: the group of each sample of X, as text.
+    For each similarity matrix X has a column of the matrix' name with the sample's id in it, NaN where the matrix lacks
+    the sample.
     """
 
     tables: ViewTables
@@ -244,36 +243,20 @@ def read_cohort(
     na_values: Any = None,
     keep_columns: Any = (),
 ) -> Cohort:
-    """Read views, similarity matrices, targets and groups from files and match their samples by id.
+    r"""Read views, similarity matrices, targets and groups from files and match their samples by id.
 
-    Parameters
-    ----------
-    paths : sequence
-        Files of views, as for `read_views`; there may be none where there are matrices.
-    target : str, optional
-        As for `read_views`.
-    matrices : sequence of "name=path" or (name, path)
-        Files with the ids of the samples in the first column and in the first line. Samples that are in matrices only
-        count too.
-    groups : str, optional
-        ``"file:column"``, or a column of one of the views, which is no part of the view then: samples of the same group
-        are kept together in cross-validation.
-    id, sep, decimal, encoding, na_values, keep_columns
-        As for `read_views`; the ids of matrices stand in their first columns, whatever these are called.
+    Arguments are those of `read_views`, and two more. `matrices` are files, as "name=path" or (name, path), with the
+    ids of the samples in the first column and in the first line; samples that are in matrices only count too, and there
+    may be no views beside them. `groups` is ``"file:column"``, or a column of one of the views, which is no part of the
+    view then: samples of the same group are kept together in cross-validation.
 
-    Returns
-    -------
-    Cohort
-
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from kernelweave.files.read import read_cohort
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "blood.csv").write_text("sample,iron\\nann,1.5\\nbob,2.5\\n")
-    >>> _ = (folder / "trees.csv").write_text(",bob,cid\\nbob,1.0,0.5\\ncid,0.5,1.0\\n")
-    >>> _ = (folder / "labels.csv").write_text("sample,diagnosis,clinic\\nann,ill,A\\nbob,well,A\\ncid,ill,B\\n")
+    >>> _ = (folder / "blood.csv").write_text("sample,iron\nann,1.5\nbob,2.5\n")
+    >>> _ = (folder / "trees.csv").write_text(",bob,cid\nbob,1.0,0.5\ncid,0.5,1.0\n")
+    >>> _ = (folder / "labels.csv").write_text("sample,diagnosis,clinic\nann,ill,A\nbob,well,A\ncid,ill,B\n")
     >>> cohort = read_cohort(
     ...     [folder / "blood.csv"],
     ...     "labels.csv:diagnosis",
@@ -397,13 +380,11 @@ class _BufferedRows:
 
 
 class RowBuffer:
-    """Rows that arrive in the order of a file and leave in that of the blocks.
+    """Rows, each sample once, that arrive in the order of a file and leave in that of the blocks.
 
     Where these are the same, at most a block and a chunk of the file wait at a time. Parts that wait longer are merged
     so that each is over twice as large as the next: a block then looks into few of them, however many chunks there
-    were.
-
-    `chunks`: rows of the view, labelled by sample, each sample once; `nothing`: the view without rows.
+    were. `nothing` is the view without rows.
     """
 
     def __init__(self, chunks: Iterator[Any], nothing: Any):
@@ -438,21 +419,7 @@ class RowBuffer:
 
 
 def column_names(path: Any, options: Options) -> list[str]:
-    """The names above the columns of a text or Parquet file; none for files of other formats.
-
-    `options`: how text is read; `id` is not looked at.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelweave.files.read import column_names
-    >>> from kernelweave.files.base import Options
-    >>> file = Path(tempfile.mkdtemp()) / "rna.csv"
-    >>> _ = file.write_text("sample;TP53;MYC\\np1;0.5;1.5\\n")
-    >>> column_names(file, Options())
-    ['sample', 'TP53', 'MYC']
-    """
+    """The names above the columns of a text or Parquet file; none for files of other formats."""
     (source,) = sources([path])
     suffix = format_suffix(source.path.name)
     options = replace(options, id=None)
@@ -637,10 +604,9 @@ class ViewBlocks:
 
 @dataclass(frozen=True)
 class _Part:
-    """A view whose rows are matched: its ids are those of the rows that hold something.
+    """A view whose rows are matched: its ids are those of the rows that hold something, at the positions `rows`.
 
-    `nothing`: the view without rows; `rows`: the rows that hold something, by position; those of `view.ids`; `file`:
-    where the values are, unless they are in the view.
+    `nothing` is the view without rows, and `file` is where the values are, unless they are in the view.
     """
 
     view: View

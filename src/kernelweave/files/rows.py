@@ -51,10 +51,9 @@ from .base import (
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called and holds.
+    """What a column is called in the file and holds, `what` in words for messages.
 
-    `name`: in the file; `dtype`: float32 or float64 for numbers, object for anything else; None where every value is
-    missing; `what`: what it holds, in words, for messages.
+    The type is float32 or float64 for numbers, object for anything else, None where every value is missing.
     """
 
     name: str
@@ -68,10 +67,7 @@ def number_type(dtype: np.dtype) -> np.dtype:
 
 
 class StoredRows(ABC):
-    """Rows of a table in a file or an array.
-
-    `shown`: what messages call it; `id_place`: the column that pandas stored as the index of a data frame.
-    """
+    """Rows of a table in a file or an array; pandas stored the column `id_place` as the index of a data frame."""
 
     shown: str
     n_rows: int
@@ -85,7 +81,6 @@ class StoredRows(ABC):
 
     @property
     def files(self) -> list[Path]:
-        """The files that are read; none for an array in memory."""
         return []
 
     def frame(self, first: int, last: int, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
@@ -130,9 +125,9 @@ class ReadingError(ValueError):
 
 
 class SeveralParts(StoredRows):
-    """The rows of several parts, one below the other.
+    """The rows of several parts with the same columns, in any order, one below the other.
 
-    `parts`: with the same columns, in any order. A column that holds numbers in one part holds numbers in all.
+    A column that holds numbers in one part holds numbers in all.
     """
 
     def __init__(self, parts: list[StoredRows], shown: str):
@@ -325,10 +320,7 @@ NPY = ".npy"
 
 
 class ArrayRows(StoredRows):
-    """Rows of an array in memory, or of a memory map.
-
-    `array` of shape (n_rows, n_columns); `view`: what the only column of an array of one dimension is called.
-    """
+    """Rows of an array in memory, or of a memory map; the only column of a one-dimensional one is called `view`."""
 
     def __init__(self, array: np.ndarray, view: str, shown: str):
         check_layout(array.shape, array.dtype, shown)
@@ -365,8 +357,6 @@ class NpyRows(ArrayRows):
 
     A file that is cut off is found out when it is opened, and one that shrinks later is an error and no crash, as it
     would be with a memory map.
-
-    `view`: what the only column of an array of one dimension is called.
     """
 
     def __init__(self, path: Path, view: str):
@@ -494,7 +484,6 @@ def read_parquet(source: Source, options: Options, target: str | None) -> Loaded
 
 
 def parquet_names(source: Source) -> list[str]:
-    """The names of the columns of a Parquet file, its index included."""
     with named_parquet(source.shown):
         schema = import_module("pyarrow.parquet").read_schema(source.path)
     return [str(name) for name in schema.names]
@@ -534,8 +523,6 @@ _BUFFER = 2**20  # bytes of a column that are read at a time
 
 
 class ParquetRows(StoredRows):
-    """Rows of a Parquet file."""
-
     def __init__(self, path: Path):
         self.path, self.shown = path.absolute(), str(path)  # the working directory may change
         with named_parquet(self.shown):
@@ -602,11 +589,7 @@ class ParquetRows(StoredRows):
 
 
 class _Cursor:
-    """Some columns of a file from a row on.
-
-    `first`: the first row that is wanted; `size`: how many rows are decoded at a time: as many as are taken, so that an
-    error names those.
-    """
+    """Some columns of a file from row `first` on; as many rows are decoded as are taken: an error names those."""
 
     def __init__(self, rows: ParquetRows, names: list[str], first: int, size: int):
         self._arrow = import_module("pyarrow")

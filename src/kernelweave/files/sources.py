@@ -277,10 +277,7 @@ def _of_one_path(path: Any) -> Opened:
 
 
 def stored_rows(path: Path, view: str) -> StoredRows:
-    """The rows of a file, or of all files of a folder.
-
-    `view`: what the only column of an array of one dimension is called.
-    """
+    """The rows of a file, or of all files of a folder; the only column of a one-dimensional array is called `view`."""
     if not path.is_dir():
         return _of_file(path, view)
     entries = [entry for entry in path.iterdir() if not entry.name.startswith(("_", "."))]

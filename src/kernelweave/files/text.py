@@ -289,12 +289,7 @@ class _Counts:
 
 
 class OddCells:
-    """Columns in which few cells, or decimal commas, keep the others from being numbers.
-
-    Rows are added in blocks, in any number of them.
-
-    `shown`: what messages call the file; `decimal`: the decimal mark of the file.
-    """
+    """Columns in which few cells, or decimal commas, keep the others from being numbers; rows are added in blocks."""
 
     def __init__(self, shown: str, decimal: str):
         self._shown, self._decimal = shown, decimal
@@ -550,8 +545,7 @@ _MISSING = frozenset(
 class Scanned(Checked):
     """The records of a table, and which rows and columns hold nothing.
 
-    `places`: the columns whose cells make a row one that holds something; `is_missing`: whether a cell means a missing
-    value.
+    The columns `places` make a row one that holds something.
     """
 
     def __init__(
@@ -588,9 +582,8 @@ class Scanned(Checked):
 class TextView:
     """A view in a text file, after the first pass.
 
-    `source`, `options`, `header`: what is read, and how; `table`: ids and lines of all rows; its values have no
-    columns; `names`: the columns of the view, with the first one where that may hold ids and may hold values;
-    `empty_rows`: which rows have no value, the first column aside where it may hold ids.
+    `table` has ids and lines of all rows, and values without columns. `names` are the columns of the view, with the
+    first one where that may hold ids and may hold values; that one does not count in `empty_rows`.
     """
 
     source: Source
@@ -603,11 +596,9 @@ class TextView:
     stamp: Stamp
 
     def columns(self, key: Key | None) -> dict[int, str]:
-        """The columns of the view, by position, where the rows are matched by this key."""
         return {j: name for j, name in self.names.items() if key is None or j != self.header.place}
 
     def is_filled(self, key: Key | None) -> np.ndarray:
-        """Which rows hold a value, where rows are matched by this key."""
         filled = ~self.empty_rows
         if key is None and self.header.place in self.names and self.table.key is not None:
             is_missing = missing_cells(self.options)

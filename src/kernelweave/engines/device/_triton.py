@@ -89,7 +89,6 @@ def pass_tiles(
 
 @jit
 def _opened(scores):
-    """1 / (1 + exp(-s))."""
     small = tl.exp(-tl.abs(scores))
     return tl.fdiv(tl.where(scores < 0.0, small, 1.0), 1.0 + small)
 
@@ -218,10 +217,6 @@ def pull_tiles(
     samples, halves, landmarks, others, pulls, pulled, constants, n_rows, n_tiles, per_split,
     KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """pulled[s, g, j] = sum_i k_g(x_i, z_j) pulls[g, i] over the s-th share of samples, `per_split` tiles of `BN`.
-
-    Landmarks are `n_tiles` whole tiles of `BM`.
-    """
     g, split = tl.program_id(1).to(tl.int64), tl.program_id(2)
     j = g * n_tiles * BM + tl.program_id(0) * BM + tl.arange(0, BM)
     k = tl.arange(0, WIDTH)

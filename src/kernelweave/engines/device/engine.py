@@ -60,11 +60,10 @@ ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores a
 
 @dataclass(frozen=True)
 class DeviceBlock:
-    """Samples ready for training in a place; attributes are those of `engines.memory.Block`.
+    """Samples ready for training in a place, with the attributes of `engines.memory.Block` as arrays of that place.
 
-    `losses`: of arrays of the place, in the type of the features; `y`: A NumPy array: no pass reads it; `weight`,
-    `present`, `codes`: arrays of the place; the last two may be None; `host`: what `on_host` returns, where that has
-    more than the attributes of a `Block`; `known`: the amplitudes of the last solve, where they have no parameters.
+    y stays a NumPy array, since no pass reads it. `known` are the amplitudes of the last solve, where they have no
+    parameters.
     """
 
     first: int
@@ -169,7 +168,6 @@ class FeaturesFromHost(FeatureBlock):
 
 
 def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
-    """A block of NumPy arrays, with features that are in a place."""
     place, dtype = features.place, features.dtype
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
     losses = block.losses.mapped(lambda term: place.asarray(np.ascontiguousarray(term), dtype))
@@ -249,11 +247,9 @@ SHARE = 0.92  # of the free memory, that may be used
 
 @dataclass(frozen=True)
 class PlacedMap:
-    """A feature map in a place.
+    """A feature map in a place; `source` is None for maps other than of landmarks, which the host computes.
 
-    `source`: of kernel values to landmarks; None for other maps, whose raw values are computed on the host; `dtype`
-    ({"float32", "float64"}): of raw values, see `features.base`; `centered`: whether the last raw value is a constant
-    beside the kernel values, see `features.nystroem.NystroemMap`.
+    `centered`: the last raw value is a constant beside the kernel values (`features.nystroem.NystroemMap`).
     """
 
     map: FeatureMap
@@ -462,10 +458,8 @@ def values_on_device(
 ) -> np.ndarray:
     """sum_m a_m(x) <w_m, phi_m(x)> of new samples, computed in float64, whitening folded into w.
 
-    Features are made on the device, piece by piece, and leave as one number per output.
-
-    `amplitudes` of shape (n_new, n_kernels): 0 for kernels that are not to be computed; `present` of shape (n_new,
-    n_kernels); `coef` of shape (n_features, n_outputs).
+    Features are made on the device, piece by piece, and leave as one number per output. Amplitudes, of shape (n_new,
+    n_kernels), are 0 for kernels that are not to be computed; `coef` has the shape (n_features, n_outputs).
     """
     place = place.precisely()
     maps, offsets = maps_at(stack, place), stack.offsets
