@@ -41,7 +41,6 @@ def in_options(message: str) -> str:
 
 
 def _pairs(match: re.Match) -> str:
-    """Columns of ids by file, as options."""
     found = [(a or b, c or d) for a, b, c, d in _PAIR.findall(match[1])]
     return " ".join(f"--id {_quoted(f'{file}={column}')}" for file, column in found)
 
@@ -115,7 +114,6 @@ def _message(error: Exception) -> str:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Warnings as lines ``warning: ...``, each once."""
     shown = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
@@ -187,11 +185,9 @@ def counting(description: str, width: int) -> Iterator[Callable[[int, int, str],
 
 
 def listed(parts: list[str]) -> str:
-    """Parts with commas between them, the first dozen of them."""
     more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
     return ", ".join(parts[:_MOST_LISTED]) + more
 
 
 def counted_samples(count: int) -> str:
-    """A number of samples, in words."""
     return f"{count} sample" if count == 1 else f"{count} samples"

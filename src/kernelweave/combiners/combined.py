@@ -319,7 +319,6 @@ class KernelsTimesAmplitudes(CombinedKernel):
         return self.crossed(parts, left)
 
     def crossed(self, parts: Iterator[NewPart], left: np.ndarray) -> np.ndarray:
-        """`cross` of some new samples for each kernel, with their amplitudes."""
         return self.stack.crossed(parts, left, self.right())
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any) -> np.ndarray:
@@ -339,7 +338,6 @@ class KernelsTimesAmplitudes(CombinedKernel):
         return shares
 
     def _shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
-        """Each kernel, the samples that it is computed for, and what it adds to their values."""
         left, _, parts = self.new_parts(views)
         right = self.right()
         for m, rows, part, present in parts:

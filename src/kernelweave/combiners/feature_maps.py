@@ -53,7 +53,6 @@ class ViewFeatures:
     by_kernel = False  # whether new samples must be compared with all training samples
 
     def fit(self, stack: KernelStack, m: int) -> Any:
-        """Learn the constants; returns the features of the training samples, an array or CSR matrix."""
         kernel, self.method = stack.kernels[m], stack.normalizers[m].method
         values, present = kernel.read(stack.support)
         self.names = kernel.feature_names(stack.support.names)
@@ -99,7 +98,6 @@ class ViewFeatures:
         return self.of(stack.kernels[m], views)
 
     def of(self, kernel: Any, views: Views) -> Any:
-        """The normalised features of samples, as the fitted kernel reads them."""
         return self._normalized(*kernel.read(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
@@ -196,7 +194,6 @@ class KernelFeatures:
 
 
 def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | KernelFeatures]:
-    """How each kernel's samples become vectors, not yet fitted."""
     names = stack.names
     if isinstance(features, str):
         chosen = {} if features == "auto" else dict.fromkeys(names, features)
@@ -261,7 +258,6 @@ def starting_projection(
 
 
 def given_projections(init: Any, names: list[str], shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
-    """Matrices that the user gave by kernel name, by the position of their kernel."""
     given = {}
     for name, value in init.items():
         if name not in names:
@@ -306,7 +302,6 @@ class _Centered:
         return np.asarray(self.features.T @ (weighted / self.unit)) - np.outer(self.mean, weighted.sum(axis=0))
 
     def norm(self) -> float:
-        """The root of the sum of squares."""
         squares = self.root**2 @ squared_norms(self.features / self.unit)
         return float(np.sqrt(max(squares - (self.root**2).sum() * (self.mean @ self.mean), 0.0)))
 

@@ -38,8 +38,6 @@ from .descent import KernelFamily, support_rows
 
 
 class FormKernel(CombinedKernel):
-    """A form of the base kernels with one non-negative weight for each of them."""
-
     def __init__(
         self,
         stack: KernelStack,
@@ -85,7 +83,6 @@ class FormKernel(CombinedKernel):
 
     @property
     def terms(self) -> list[str]:
-        """The monomials, such as ``a``, ``a^2`` and ``a*b``."""
         return self.form.terms(self.names) if isinstance(self.form, Monomials) else self.names
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
@@ -96,7 +93,6 @@ class FormKernel(CombinedKernel):
         return views.in_blocks(n_values, lambda part: form.shares(self, part, coef))
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vectors of kernel m where the form is a weighted sum of the kernels, without products."""
         form = self.form
         if not isinstance(form, Monomials) or not form.is_weighted_sum:
             return None
@@ -106,7 +102,6 @@ class FormKernel(CombinedKernel):
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights, 0 for views that a sample lacks."""
         return self.form.sample_weights(self, views)
 
     def restrict(self, index: np.ndarray) -> FormKernel:
@@ -270,7 +265,6 @@ class Monomials:
         return self.degree == 1 or self.products == 0.0
 
     def _monomials(self, n_kernels: int) -> list[tuple[int, ...]]:
-        """The monomials of the form as their factors, by degree: those that are multiplied by something."""
         degrees = [degree for degree in range(1, self.degree + 1) if self.factor_of(degree) > 0.0]
         return [q for degree in degrees for q in combinations_with_replacement(range(n_kernels), degree)]
 
@@ -318,7 +312,6 @@ class Monomials:
 
 
 def _monomial_name(factors: list[str]) -> str:
-    """The name of a product of kernels, such as ``a^2*b``."""
     powers = [(name, len(list(equal))) for name, equal in groupby(factors)]
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers)
 

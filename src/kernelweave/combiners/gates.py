@@ -377,7 +377,6 @@ class RegionGate(Gate):
     centers_: np.ndarray
 
     def encode(self, inputs: np.ndarray) -> np.ndarray:
-        """The position of the nearest centre."""
         from sklearn.metrics import pairwise_distances_argmin
 
         return pairwise_distances_argmin(inputs, self.centers_)
@@ -553,6 +552,5 @@ def compiled_pullback(
 
 
 def _scores(theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
-    """<v_m, x> of samples, and the biases."""
     slopes = theta[:-n_kernels].reshape(n_kernels, -1).astype(codes.dtype)
     return np.ascontiguousarray((slopes @ codes.T).T), theta[-n_kernels:]

@@ -77,7 +77,6 @@ class GatingInputs:
         self.scaling = scaling
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
-        """Learn the constants from the samples of a stack; returns their inputs."""
         values, there = self.source.fit(stack, rng)
         self.mean_, self.spread_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         self.length_ = 1.0
@@ -100,7 +99,6 @@ class GatingInputs:
         return self._scaled(inputs)
 
     def transform(self, views: Views) -> np.ndarray:
-        """The inputs of new samples, of shape (n_samples, n_inputs)."""
         return self._scaled(self._expanded(*self.source.read(views)))
 
     def narrow(self, views: Views, farthest: float) -> np.ndarray:
@@ -115,7 +113,6 @@ class GatingInputs:
 
     @property
     def reads_features(self) -> bool:
-        """Whether the inputs are the features that are projected, of all kernels."""
         return isinstance(self.source, ProjectedFeatures)
 
     def restrict(self, stack: KernelStack) -> GatingInputs:
@@ -126,7 +123,6 @@ class GatingInputs:
         return lean
 
     def replace(self, old: Kernel, new: Kernel) -> None:
-        """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
         self.source.replace(old, new)
 
     def columns(self) -> np.ndarray:
@@ -199,14 +195,11 @@ class ProjectedFeatures(Source):
         self.chosen = [m for m in range(len(maps)) if not any(equal(features[m], features[h]) for h in range(m))]
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
         self.stack = stack
         features, self._features = self._features or [], None
         return self.joined(stack.support, self._parts(stack.support, lambda m: features[m]))
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
-
         def features(m: int) -> Any:
             values = self.maps[m].read(self.stack, m, views)
             return self.maps[m].features(values) if self.maps[m].by_kernel else values
@@ -236,15 +229,12 @@ _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the ker
 
 
 class FeatureSource(Source):
-    """The features of some views, side by side."""
-
     readers_: list[ViewKernel | None] | None = None  # the kernels that prepare groups, if some do
 
     def __init__(self, selector: Any):
         self.selector = selector
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Resolve the views into columns; returns what `read` gives of the training samples."""
         if self.selector is None:
             groups = [
                 group
@@ -356,7 +346,6 @@ def _group(label: str, columns: np.ndarray, stack: KernelStack) -> _Group:
 
 
 def _reader(kernel: Kernel) -> ViewKernel | None:
-    """A kernel that has a transformer."""
     return kernel if isinstance(kernel, ViewKernel) and kernel.preparation_ is not None else None
 
 

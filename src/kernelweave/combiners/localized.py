@@ -136,7 +136,6 @@ class GatedSum(KernelsTimesAmplitudes):
     # New samples
 
     def gates_of(self, views: Views) -> np.ndarray:
-        """The gates of new samples, of shape (n_new, n_kernels)."""
         if views.can_fetch:  # every view that is needed can be fetched
             present = np.tile(self.active, (views.n_samples, 1))
         else:
@@ -147,7 +146,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gate.encode(self.inputs.transform(views))
 
     def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
-        """The gates of samples with these codes, which have all views unless `present` is given."""
         present = np.tile(self.active, (len(codes), 1)) if present is None else present
         return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
 
@@ -167,7 +165,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gates
 
     def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What kernel m adds to the values of new samples, which all have its view, as if its gate were 1."""
         right = None if self.gates is None else self.gates[:, m]
         return self.scores(m, views, np.ones(views.n_samples, dtype=bool), coef, right)
 
@@ -215,7 +212,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.inputs.columns()
 
     def replace(self, m: int, kernel: Kernel) -> None:
-        """Install an extended kernel in the place of base kernel m, and of the gating kernel if that is the same."""
         old = self.stack.kernels[m]
         self.stack.replace(m, kernel)
         self.inputs.replace(old, kernel)
@@ -224,7 +220,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return [*self.stack.lookups(self.active), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
-        """Slopes and biases of the scores, if the gating model is linear."""
         found = self.gating_coefficients()
         if found is None:
             return {}
@@ -237,7 +232,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.inputs.names(training(self.stack).sample())
 
     def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Slopes of the scores by the gating inputs, of shape (n_inputs, n_kernels), and biases; None if not linear."""
         found = self.gate.coefficients(self.gate_parameters, self.n_kernels)
         return None if found is None else (found[0].T, found[1])
 
@@ -283,7 +277,6 @@ class GatedFamily(KernelFamily):
 
     @property
     def amplitudes(self) -> GateFunction:
-        """The gates as a function of samples and of V, all as they are."""
         return GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), self.n_parameters)
 
     @property
@@ -291,7 +284,6 @@ class GatedFamily(KernelFamily):
         return len(self.gate.start(self.stack.some_codes, self.n_kernels, np.random.RandomState(0)))
 
     def over(self, stack: TrainingStack) -> GatedFamily:
-        """The same over some of the training samples, a stack with their codes."""
         return GatedFamily(stack, self.gate, self.inputs, self.options)
 
     def at(self, theta: np.ndarray) -> GatedSum:
@@ -312,7 +304,6 @@ class GatedFamily(KernelFamily):
     def _from_slopes(
         self, kernel: Any, rows: np.ndarray, by_gates: np.ndarray, by_points: list[np.ndarray]
     ) -> np.ndarray:
-        """dJ/dV from dJ/dgates of some samples."""
         return self.gate.pullback(kernel.theta, self.stack.codes[rows], kernel.gates[rows], by_gates)
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
@@ -344,7 +335,6 @@ class GatedFamily(KernelFamily):
         return "nested" not in self.stack.offers
 
     def joint(self, machine: Machine, start: Start) -> JointProblem:
-        """The descent in weight vectors, biases and V."""
         return self.stack.gate_problem(self, machine, start.solution)
 
     def mean_optimum(self, machine: Machine) -> float:
@@ -379,7 +369,6 @@ class GatedFamily(KernelFamily):
         return Watch(own, part.machine, lambda theta, solution: part.risk(self, theta, solution))
 
     def finish(self, theta: np.ndarray) -> GatedSum:
-        """Close small gates; kernels that are closed for every sample leave the model."""
         function = self.closed(self.stack, theta)
         gates = self.stack.gates(function)
         rest: dict[str, Any] = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
@@ -420,7 +409,6 @@ def choose_l2(
 def follow(
     family: GatedFamily, theta: np.ndarray, part: ExactPart | BlockPart, noise: np.ndarray, learner: Learner
 ) -> tuple[list[Start], LossSums]:
-    """What is learned along the path without the samples that a part holds out, and the losses of those."""
     own, machine = family.over(part.stack), part.machine
     scale = own.mean_optimum(machine)
     run, learned = learner(own, machine), list[Start]()
@@ -465,7 +453,6 @@ class GatedCombiner(DescentCombiner):
 
     @property
     def methods(self) -> frozenset[str]:
-        """Gates, the kernel with the largest gate, and the values of each kernel alone."""
         return frozenset({"gates", "region", "local_values"})
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
@@ -496,7 +483,6 @@ class GatedCombiner(DescentCombiner):
     def _coded(
         self, gate: Gate, inputs: GatingInputs | NoInputs, stack: TrainingStack, control: FitControl
     ) -> tuple[Gate, Any, np.ndarray]:
-        """A fitted copy of a gating model, the stack with what it reads of the training samples, and of a sample."""
         values, gate = inputs.fit(stack.sample(), control.rng), clone(gate)
         gate.prepare(values, control.rng)
         codes = gate.encode(values)

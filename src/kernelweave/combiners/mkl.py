@@ -155,7 +155,6 @@ class WeightProblem:
         self._clock = now
 
     def scaled_matrices(self) -> np.ndarray:
-        """The kernels that x weighs, as a new stack of whole matrices."""
         return self.scale[:, None, None] * self.stack.matrices() * np.outer(self.factor, self.factor)
 
     def _kernel(self, eta: np.ndarray) -> Any:
@@ -623,7 +622,6 @@ class GroupMKL(OptimalWeights):
 
 
 def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray:
-    """The number of each kernel's group, from any of the forms that `GroupMKL` takes."""
     if groups is None:
         labels = views
     elif isinstance(groups, Mapping):
@@ -644,7 +642,6 @@ def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray
 
 
 def _label_of(groups: Mapping) -> dict[str, Any]:
-    """Group by kernel name, from either kind of mapping."""
     label_of: dict[str, Any] = {}
     for key, value in groups.items():
         members = {key: value} if _is_label(value) else dict.fromkeys(value, key)
@@ -656,7 +653,6 @@ def _label_of(groups: Mapping) -> dict[str, Any]:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether an entry of `groups` is the group of one kernel, rather than the kernels of a group."""
     return isinstance(value, str) or not isinstance(value, Sequence)
 
 
@@ -716,7 +712,6 @@ class SparseMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
         self.rounds_: list[float] = []

@@ -90,7 +90,6 @@ class ProductKernel(PointwiseKernel):
         super().__init__(stack, np.ones(stack.n_kernels))
 
     def combine(self, values: Iterator[np.ndarray]) -> np.ndarray:
-        """The product, in place of the first of the matrices."""
         product = next(values)
         for other in values:
             product *= other
@@ -102,7 +101,6 @@ class ProductKernel(PointwiseKernel):
         return found
 
     def check(self, present: np.ndarray, views: Views) -> None:
-        """Every sample needs every view."""
         check_every_view("Product", self.names, present, views)
 
     def sample_weights(self, views: Views) -> np.ndarray:
@@ -168,7 +166,6 @@ class KernelDifference(Combiner):
         return {"gram": "KernelDifference repairs the combined kernel by the eigenvalues of its whole matrix"}
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> DifferenceKernel:
-        """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
         begin = time.perf_counter()
         check_parameters(self)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
@@ -240,11 +237,9 @@ class DifferenceKernel(CombinedKernel):
 
     @property
     def is_indefinite(self) -> bool:
-        """Whether the combined kernel is; the form of squares is not repaired, and is if a base kernel is."""
         return self.repair.is_left or (self.repair.trusted and super().is_indefinite)
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The combined kernel of the training samples, repaired; also computes what new samples need."""
         stack, signs = self.stack, np.asarray(self.signs)
         self.differences = []
 
@@ -273,7 +268,6 @@ class DifferenceKernel(CombinedKernel):
         return K if self.repair.needs_all_samples else K[:, self.index]
 
     def weights(self) -> np.ndarray:
-        """The weights of the kernels in the part without differences."""
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
@@ -393,14 +387,11 @@ class GeneralizedMKL(DescentCombiner):
 
 
 class PenalizedFamily(FormFamily):
-    """A form with all non-negative weights, under a penalty."""
-
     def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm, norm: str, strength: float):
         super().__init__(stack, form)
         self.norm, self.strength = norm, strength
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:
             return np.full(n_kernels, 1.0 / n_kernels)
@@ -424,7 +415,6 @@ class PenalizedFamily(FormFamily):
 
 
 def _variances(stack: ExactStack) -> np.ndarray:
-    """Variance of the training samples that have the view, in each kernel's feature space."""
     weight = np.where(stack.present, stack.weight[:, None], 0.0)
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     diagonals, images = stack.diagonals(), stack.images(weight.T[:, :, None])[:, :, 0].T
@@ -537,7 +527,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         return {"elementwise": why}
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> BallFamily:
-        """The forms with weights in the ball; also chooses the share of the products."""
         uniform = self._uniform(stack.n_kernels)
         given = 0.5 * uniform if self.ball_center is None else self.ball_center
         center = as_numbers(given, stack.names, "ball_center", default=0.0)
@@ -559,7 +548,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
 
     def _held_out_tau(self, stack: ExactStack, machine: Machine, control: FitControl) -> float:
-        """The share of least held-out error under uniform weights."""
         parts = [] if machine.detects_novelty else positions_of_parts(machine, control.rng)
         if not parts:
             return UNSEEN_TAU
@@ -578,14 +566,11 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
 
 class BallFamily(FormFamily):
-    """A form with the weights of the non-negative part of a ball."""
-
     def __init__(self, stack: TrainingStack, form: Monomials, center: np.ndarray, radius: float):
         super().__init__(stack, form)
         self.center, self.radius = center, radius
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """The point of the ball furthest in the uniform direction."""
         return self.center + self.radius / np.sqrt(len(self.center))
 
     def domain(self) -> ConvexSet:

@@ -84,7 +84,6 @@ class PerOutput(Combiner):
 
     @property
     def methods(self) -> frozenset[str]:
-        """Gates, if the combiner has them; other methods are for one kernel only."""
         return self.combiner.methods & {"gates"}
 
 
@@ -163,7 +162,6 @@ class OutputKernels(CombinedKernel):
         return shares
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vector of each output's own kernel; 0 for outputs that do not evaluate kernel m."""
         found = {
             output: kernel.feature_weights(m, own)
             for output, (kernel, own) in enumerate(self._each(coef))

@@ -90,7 +90,6 @@ class EasyMKL(ChosenWeights):
         self.lam = lam
 
     def choose(self, stack, machine, control):
-        """The weights, averaged over the machine's binary problems."""
         check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")

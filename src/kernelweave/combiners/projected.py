@@ -79,7 +79,6 @@ class Layout:
         return theta[: self.n_gating], theta[self.n_gating : self.first_projection].reshape(self.gating_shape)
 
     def projections(self, theta: np.ndarray) -> list[np.ndarray]:
-        """The W_m, as views of theta."""
         matrices, begin = [], self.first_projection
         for shape in self.shapes:
             end = begin + shape[0] * shape[1]
@@ -119,7 +118,6 @@ class Layout:
 
 
 def component_counts(value: Any, names: list[str], n_features: list[int], n_classes: int = 0) -> list[int]:
-    """Dimensions R_m of each kernel's projection."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, str) and value == "auto":
         value = max(FEWEST, n_classes - 1)
@@ -198,11 +196,9 @@ class ProjectedKernel(GatedSum):
         return sum_kernels(blocks, left, self.right(), out=np.empty((len(left), self.n_samples)))
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
-        """New samples are projected and compared on the host, but for explicit features."""
         return super().values_in(place, views, coef) if self.points is None else None
 
     def values_at(self, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""
         if self.points is None:
             offsets = self.stack.offsets
             return self.maps[m].features_at(points) @ coef[offsets[m] : offsets[m + 1]]
@@ -235,7 +231,6 @@ class ProjectedKernel(GatedSum):
         return found if found is None or T is None else (T @ found[0], found[1])
 
     def project(self, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The gates of new samples, and their projections for each kernel; NaN for samples that lack the view."""
         gates = self.gates_of(views)
         present = self.stack.presence(views, self.active)
         found = []
@@ -250,13 +245,11 @@ class ProjectedKernel(GatedSum):
     # What prediction takes, and what is kept
 
     def values_per_sample(self, coef: np.ndarray) -> int:
-        """Support vectors, or all training samples if kernel values give features."""
         if self.points is None:
             return super().values_per_sample(coef)
         return max(len(coef), self.stack.n_samples)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """As for `GatedSum`, but kernels whose values give features compare with all training samples."""
         if self.points is None:
             return super().evaluations(coef)
         share = 1.0 if self.inputs.reads_features else self.open_share
@@ -289,7 +282,6 @@ class ProjectedKernel(GatedSum):
         return [*self.stack.lookups(used), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
-        """The projections W_m, the lengths of their rows and, if there is one, the projection T of gating inputs."""
         matrices = dict(zip(self.names, self.layout.projections(self.theta), strict=True))
         features = {name: each.names for name, each in zip(self.names, self.maps, strict=True)}
         found = {
@@ -316,8 +308,6 @@ SCORES = 0.2  # spread of the scores of standardised gating inputs at the start
 
 
 class ProjectedFamily(GatedFamily):
-    """Projection kernels over the same training samples, for all projections and gating parameters."""
-
     # J has many minima in W: with solves to a tenth of tol, models of dense and of lazy storage differ by up to 1 % in
     # J, with these by 4e-5 at most (n = 2000, four machines); that takes hardly longer.
     precision = 1e-3
@@ -339,7 +329,6 @@ class ProjectedFamily(GatedFamily):
         self.projection_l2 = options.projection_l2 if options.constraint == "penalty" else 0.0
 
     def over(self, stack: TrainingStack) -> ProjectedFamily:
-        """The same over some of the training samples; `stack.chosen` are their positions among these."""
         features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
         options: Any = self.options
         return ProjectedFamily(stack, self.gate, self.inputs, options, self.layout, self.maps, features, codes)
@@ -349,7 +338,6 @@ class ProjectedFamily(GatedFamily):
         return self._at_points(stack, theta, stack.gates(self.gate_function(self.layout.gating(theta)[0])))
 
     def _coded_at(self, theta: np.ndarray) -> Any:
-        """The stack with the codes that the gating model reads at a projection of the gating inputs."""
         stack = copy(self.stack)
         stack.codes = self.layout.projected_codes(theta, self.codes)
         return stack
@@ -373,12 +361,10 @@ class ProjectedFamily(GatedFamily):
         return self.layout.join(by_V, by_T, matrices)
 
     def first(self, machine: Machine, rng: np.random.RandomState) -> Start:
-        """A theta, and what the stack draws at random for it."""
         theta = self.start(machine, rng)
         return Start(theta, rest=self.stack.terms(self, theta, rng))
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Random gating parameters that separate regions a little, and projections by `init`."""
         init, layout, weight = self.init, self.layout, self.stack.sample().weight
         method = init if isinstance(init, str) else "random"
         strata = machine.strata
@@ -427,7 +413,6 @@ class ProjectedFamily(GatedFamily):
         return value, gradient
 
     def domain(self) -> Domain:
-        """Stiefel manifolds for T and W_m, spheres or all of space for the W_m, by `constraint`."""
         return self.layout.domain()
 
     def blocks(self) -> list[tuple[slice, Domain]]:
@@ -446,7 +431,6 @@ class ProjectedFamily(GatedFamily):
         return ProjectedKernel(*given, gate_tol=function.tol, active=function.active)
 
     def _learn_widths(self, matrices: list[np.ndarray]) -> None:
-        """Take the widths that kernels learn by a rule from these projections of the training samples."""
         sample = self.stack.sample()
         for m, (each, F, W) in enumerate(zip(self.maps, self.features, matrices, strict=True)):
             present, weight = sample.present[:, m], sample.weight
@@ -610,7 +594,6 @@ class Projected(GatedCombiner):
 
     @property
     def methods(self) -> frozenset[str]:
-        """Projections, and what the gating model allows."""
         found = super().methods | {"project"}
         found = found if self.gating_components is None else found | {"gating_space"}
         return found if self.gating is not None else found - {"region"}

@@ -91,7 +91,6 @@ def n_classes_of(stack: TrainingStack, machine: Machine, combiner: object) -> in
 
 
 def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> IdealColumns:
-    """Z of a machine's targets, or an error where there are none."""
     if machine.strata is not None:
         return IdealColumns(n_classes_of(stack, machine, combiner))
     if machine.detects_novelty or not stack.has_targets:

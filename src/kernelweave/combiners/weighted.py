@@ -116,7 +116,6 @@ class WeightedSum(KernelsTimesAmplitudes):
         return np.sign(self.theta) * np.sqrt(np.abs(self.theta)) * self._factor(present, None)
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vectors of kernel m with its weight, for samples that have all views."""
         right = self.right()
         vectors = self.stack.feature_weights(m, coef, None if right is None else right[:, m])
         return None if vectors is None else np.sqrt(np.abs(self.theta[m])) * vectors
@@ -127,7 +126,6 @@ class WeightedSum(KernelsTimesAmplitudes):
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights; those of views that a sample lacks are spread over the views that it has."""
         present = self.stack.presence(views, self.active)
         return present * self.theta * self._factor(present, views) ** 2
 

@@ -43,13 +43,11 @@ _COLUMNS = {
 
 
 def headline(outcome: CompareOutcome) -> list[str]:
-    """The sentences to read first."""
     sentences = [*recommendation(outcome), nested_sentence(outcome)]
     return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
 
 
 def recommendation(outcome: CompareOutcome) -> list[str]:
-    """What to use and why, in one to four sentences; the simpler choice where the difference is within noise."""
     winner = outcome.winner
     text = []
     if not outcome.beats_chance:
@@ -73,7 +71,6 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
 
 
 def _gap_text(outcome: CompareOutcome, value: float) -> str:
-    """A difference of two scores as people read it."""
     return f"{100.0 * value:.1f} percentage points" if outcome.is_classification else f"{value:.3f}"
 
 
@@ -90,7 +87,6 @@ def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
 
 
 def nested_sentence(outcome: CompareOutcome) -> str:
-    """The score of the whole procedure, the choice of a method included."""
     mean = outcome.score_text(float(outcome.nested.mean()))
     std = outcome.score_text(float(outcome.nested.std(ddof=1)))
     names = {result.method: result.label for result in outcome.results}
@@ -108,7 +104,6 @@ def nested_sentence(outcome: CompareOutcome) -> str:
 
 
 def incomplete_sentence(outcome: CompareOutcome) -> str:
-    """What is missing of a run that was stopped early."""
     text = f"{outcome.n_done} of {outcome.n_cells} results are there: "
     text += f"{len(outcome.folds)} of {outcome.n_folds} folds count"
     if outcome.unfinished:
@@ -125,7 +120,6 @@ def _reason(outcome: CompareOutcome) -> str:
 
 
 def _ties(outcome: CompareOutcome) -> list[str]:
-    """Which methods are as good as the winner to the last digit."""
     winner = outcome.winner
     others = [result.label for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
     if not others:
@@ -135,7 +129,6 @@ def _ties(outcome: CompareOutcome) -> list[str]:
 
 
 def _beside(outcome: CompareOutcome) -> list[str]:
-    """What stands beside the winner where no simpler method is within noise of it."""
     winner, base = outcome.winner, outcome.baseline
     if len(outcome.results) == 1:
         return []
@@ -151,12 +144,10 @@ def _beside(outcome: CompareOutcome) -> list[str]:
 
 
 def chance_label(outcome: CompareOutcome) -> str:
-    """What tables call the prediction that reads nothing of a sample."""
     return "most frequent class" if outcome.is_classification else "mean of the target"
 
 
 def warnings_text(result: MethodResult) -> str:
-    """How many warnings there were while a method was fitted, and the first of them; empty for none."""
     if not result.n_warnings:
         return ""
     number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
@@ -164,7 +155,6 @@ def warnings_text(result: MethodResult) -> str:
 
 
 def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
-    """The table of methods and the chart of their scores."""
     limited = "" if declared.max_train is None else f" (at most {declared.max_train} of them)"
     text = (
         f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation: its setting was chosen "
@@ -237,7 +227,6 @@ def _chart(outcome: CompareOutcome) -> Dots:
 
 
 def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
-    """What was read and decided, for the section on data: the overlap of the files, and rows of decisions."""
     tables, protocol = cohort.tables, declared.protocol
     overlap = Table(
         title="Samples in the files",
@@ -275,7 +264,6 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
 
 
 def _matching(matched_by: pd.Series) -> list[tuple[str, ...]]:
-    """By what the rows of the files belong together: one row where it is the same for all files."""
     hows = matched_by.astype(str)
     if hows.nunique() == 1:
         return [("rows matched by", hows.iloc[0], "the same in every file" if len(hows) > 1 else "")]
@@ -283,13 +271,11 @@ def _matching(matched_by: pd.Series) -> list[tuple[str, ...]]:
 
 
 def _columns(counts: pd.Series) -> list[tuple[str, ...]]:
-    """How many columns of each kind there are."""
     words = [f"{count:,} {_COLUMNS[str(kind)][count != 1]}" for kind, count in counts.items()]
     return [("columns", ", ".join(words))] if words else []
 
 
 def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
-    """The results for programs."""
     protocol = declared.protocol
     return {
         "task": declared.task,
@@ -373,8 +359,6 @@ class FittedModels:
 
 
 def fitted_models(outcome: CompareOutcome, declared: Declared, *, n_jobs: int | None = None) -> FittedModels:
-    """Fit the winner to all samples, and the best kernel machine where the winner is none."""
-
     def fitted(method: str) -> CohortModel:
         problem = declared.problem
         return declared.model(method, n_jobs=n_jobs).fit(problem.X, problem.y, groups=problem.groups)
@@ -397,7 +381,6 @@ def write_results(
     n_jobs: int | None = None,
     with_views: bool = True,
 ) -> list[Path]:
-    """Write the report, the folds and the models, each file at once; returns the paths of the page and of the model."""
     with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
         page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
     texts = {

@@ -70,12 +70,7 @@ def heard() -> Iterator[list[str]]:
 class FoldSource(ABC):
     """What a worker needs to run folds; sent to it.
 
-    Attributes
-    ----------
-    data : str
-        What the data are called in messages.
-    is_tolerant : bool
-        Whether warnings are counted.
+    `data` is what messages call the data; warnings are counted where `is_tolerant`.
     """
 
     data: str
@@ -139,13 +134,10 @@ _loading = threading.Lock()
 
 
 class _Loaded:
-    """A source, loaded once by each process."""
-
     def __init__(self, source: FoldSource, digest: Any):
         self.source, self.expected, self.run = source, digest, f"{source.data} {digest}"
 
     def data(self) -> Any:
-        """The data of the source; an error where they are not those that were expected."""
         with _loading:
             if self.run not in _data:
                 _data.clear()  # of another run
@@ -160,7 +152,6 @@ class _Loaded:
 
 
 def _run_fold(given: _Loaded, *, fold: int, methods: list[str], until: float | None) -> dict[str, Records]:
-    """The records of the methods of a fold, as far as the time allows."""
     records: dict[str, Records] = {}
     with threadpool_limits(1), _counting_warnings() if given.source.is_tolerant else nullcontext():
         measure = None

@@ -48,7 +48,6 @@ def dask_package() -> Any:
 
 
 def patience() -> float:
-    """For how many seconds a cluster may be without workers."""
     dask = dask_package()
     return float(dask.utils.parse_timedelta(dask.config.get("kernelweave.without-workers", WITHOUT_WORKERS)))
 
@@ -80,7 +79,6 @@ class Watch:
 
 
 def wait_for(client: Any, futures: list[Any]) -> None:
-    """Return when all futures are done, or one of them has failed; cancel them where the wait is interrupted."""
     watch = Watch(client)
     waiting = list(futures)
     try:
@@ -162,7 +160,6 @@ def fetched(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def lost(error: BaseException, what: str) -> WorkersLostError | None:
-    """What an error of Dask itself means; None for errors of tasks."""
     package = distributed()
     if isinstance(error, package.KilledWorker):
         return WorkersLostError(
@@ -333,7 +330,6 @@ class OnDask(Engine):
         return OnDask(self.client, begun, self.places, fit=self.fit)
 
     def free_memory(self) -> float | None:
-        """Bytes that the workers may still use; None where they have no limits."""
         workers = self.client.scheduler_info(**_of_all_workers(self.client))["workers"].values()
         if not workers or not all(worker["memory_limit"] for worker in workers):
             return None

@@ -165,7 +165,6 @@ class ChunkError(ValueError):
 
 
 def active_client() -> Any:
-    """The client that Dask would use now; None where there is none."""
     if "distributed" not in sys.modules:
         return None
     try:
@@ -175,7 +174,6 @@ def active_client() -> Any:
 
 
 def small_results(parts: list[Any]) -> list[Any]:
-    """Small results of lazy values, one for each chunk of X, wherever Dask computes now."""
     client = active_client()
     return computed_here(parts) if client is None else gathered(client, client.compute(parts))
 
@@ -196,7 +194,6 @@ def computed_here(parts: list[Any]) -> list[Any]:
 
 
 def gathered(client: Any, futures: list[Any]) -> list[Any]:
-    """The small results of futures, one for each chunk of X; the futures are released."""
     try:
         wait_for(client, futures)
         for number, future in enumerate(futures):
@@ -210,7 +207,6 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def unreadable(number: int, error: BaseException) -> Exception:
-    """What is raised for a chunk that cannot be computed."""
     if isinstance(error, ChunkError):
         return error
     kind = ValueError if isinstance(error, ValueError) else RuntimeError
@@ -291,7 +287,6 @@ class Reader:
 
 
 def weights_of(weight: Any, n: int, where: str) -> np.ndarray:
-    """Sample weights of a chunk, checked; None means 1 each."""
     if weight is None:
         return np.ones(n)
     try:
@@ -334,7 +329,6 @@ def _in_memory(parts: list[Any]) -> InMemory:
 
 
 def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
-    """Parts on the workers, then batches of blocks there."""
     places = places_of(client, X, len(parts))
     futures: list[Any] = [None] * len(parts)
     for worker in dict.fromkeys(places):
@@ -352,7 +346,6 @@ def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
 
 
 def _batches(client: Any, parts: list[Any], lengths: list[int]) -> OnDask:
-    """The units of each thread of the cluster as a batch, most of whose parts are on the worker already."""
     units, holders = _units(lengths, unit_width(lengths)), client.who_has(parts)
     at = [(holders.get(part.key) or [None])[0] for part in parts]
     # The worker that has the middle part of a unit has most of them, as adjacent parts are together.
@@ -368,7 +361,6 @@ def _batches(client: Any, parts: list[Any], lengths: list[int]) -> OnDask:
 
 
 def _lengths(client: Any, futures: list[Any]) -> list[int]:
-    """Numbers of samples of parts; one error, which names the chunk, where one cannot be read."""
     name = f"length-{uuid.uuid4().hex}"
     graph = {(name, number): (_n_samples, future) for number, future in enumerate(futures)}
     return gathered(client, client.get(graph, list(graph), sync=False))

@@ -68,7 +68,6 @@ class FromFiles(Engine):
         return FromFiles(self.source, steps, {**self.held, **held}, self.watch)
 
     def results(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """``function(block, *arguments)`` of one block after the other; the next ones are read meanwhile."""
         steps = (*self.steps, (function, arguments))
 
         def work(entry: tuple[int, Any]) -> Any:
@@ -87,7 +86,6 @@ class FromFiles(Engine):
             pool.shutdown(cancel_futures=True)
 
     def _worked(self, pool: ThreadPoolExecutor, waves: list[range], work: Callable[[Any], Any], moved: Any) -> Iterator:
-        """The results of all blocks, wave by wave; the pool reads one wave ahead."""
         ahead = pool.submit(self._read, waves[0])
         for place, wave in enumerate(waves):
             entries = ahead.result()

@@ -399,7 +399,6 @@ class Block:
         return self.features.n_samples
 
     def amplitudes_of(self, amplitudes: Any, theta: np.ndarray, rows: slice) -> tuple[Any, Any]:
-        """theta and the amplitudes of some samples, in the precision of this block."""
         return theta, np.asarray(amplitudes.values(theta, self, rows), dtype=np.float64)
 
     def theta_slopes(self, amplitudes: Any, theta: Any, rows: slice, a: Any, slopes: Any) -> Any:
@@ -423,7 +422,6 @@ class Block:
 
 
 def _terms(losses: DualTerms, rows: slice, n_outputs: int) -> tuple[np.ndarray, ...]:
-    """p, the bounds and h of some samples, each of shape (n_rows, n_outputs)."""
     n_rows, found = rows.stop - rows.start, []
     for name in TERMS:
         values = np.asarray(getattr(losses, name), dtype=np.float64)
@@ -499,7 +497,6 @@ class KernelValues(RawValues):
         return column_tiles(function, row_form(function, features), max(1, len(features)))[0]
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
-        """Those of some samples: their features are read here, and values computed part by part."""
         function = self.source.function
         if function.kind in STATIONARY:
             found = self._differences(views, present)
@@ -531,7 +528,6 @@ class KernelValues(RawValues):
         return OpenedTiles(function, rows, self.tile, factor)
 
     def _factors(self, there: np.ndarray) -> np.ndarray:
-        """What values of samples are multiplied by where k(x, x) is constant; 0 for those that lack the view."""
         normalizer, gain = self.source.normalizer, self.source.function.gain
         assert normalizer is not None  # the source of a stack is normalised
         return normalizer.new_scale(np.where(there, gain, 0.0), there)[0]
@@ -564,7 +560,6 @@ class OpenedTiles(Opened):
 
 
 def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
-    """What computes the raw values of a map for features of a type; made once for each map."""
     known, dtype = _KNOWN.setdefault(feature_map, {}), np.dtype(dtype)
     if dtype not in known:
         known[dtype] = _in_tiles(feature_map, raw_dtype(feature_map, dtype)) or RawValues(feature_map)
@@ -572,7 +567,6 @@ def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
 
 
 def _in_tiles(feature_map: FeatureMap, dtype: np.dtype) -> KernelValues | None:
-    """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
     landmarks = feature_map.landmarks
     if landmarks is None or feature_map.n_raw != landmarks.n_samples:  # there is a constant beside the kernel values
         return None
@@ -640,7 +634,6 @@ class RecomputedFeatures(HostFeatures):
         return found
 
     def write(self, rows: slice, out: np.ndarray) -> None:
-        """Write phi of some samples, whitened in float64 tile by tile."""
         height = tile_height(16 * max((each.n_raw for each in self.values), default=1))
         for chunk in ranges(rows.stop - rows.start, READ_TOGETHER):
             opened = self.opened(slice(rows.start + chunk.start, rows.start + chunk.stop))

@@ -124,7 +124,6 @@ class Pass:
 
 @in_any_place
 def sweep(block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Pass:
-    """One pass over a block: fused where the block can do that, and otherwise step by step."""
     found = block.fused_pass(amplitudes, weights, intercept, theta)
     return plain_sweep(block, amplitudes, weights, intercept, theta) if found is None else Pass(*found)
 
@@ -132,7 +131,6 @@ def sweep(block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np
 def plain_sweep(
     block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Pass:
-    """One pass over a block, for any features and losses; results are arrays of its place, float64."""
     place, xp = block.place, block.place.xp
     b = place.asarray(intercept, block.precision)
     sums = []
@@ -163,8 +161,6 @@ def over_outputs(place: Place, c: Any, scores: Any) -> Any:
 
 
 class Vectors:
-    """Vectors [w, b, theta] that a function of weight vectors, biases and other parameters is minimised over."""
-
     shape: tuple[int, int]  # n_features, n_outputs
     evaluations = 0  # passes over the data
 
@@ -267,8 +263,6 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
 
 
 def summed(block: Any, amplitudes: Any, n_features: int, theta: np.ndarray) -> tuple[np.ndarray, float]:
-    """The sum over a block of features times amplitudes, by the weights of samples, and that of the weights."""
-
     def respond(rows: slice, _: np.ndarray) -> np.ndarray:
         return (block.weight[rows, None] * amplitudes.values(theta, block, rows))[:, :, None]
 
@@ -318,7 +312,6 @@ class Curvature:
 def curvature(
     block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Curvature:
-    """Estimates of the sums over a block, from some of its samples."""
     place, n, precision, bends = block.place, block.n_samples, block.precision, []
     xp = place.xp
     if not n:
@@ -436,7 +429,6 @@ def _range(block: Scored, low: float, high: float) -> Range:
 
 
 def _histogram(block: Scored, edges: np.ndarray) -> np.ndarray:
-    """The weight of the scores from each edge to below the next."""
     scores, weight = _scores(block)
     place = np.searchsorted(edges, scores, side="right") - 1
     own = (place >= 0) & (place < len(edges) - 1)

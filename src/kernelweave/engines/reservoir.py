@@ -58,7 +58,6 @@ class Reservoir:
     has: np.ndarray
 
     def __add__(self, other: Reservoir) -> Reservoir:
-        """The smallest keys of both, in the order of positions, whichever comes first."""
         if len(self.keys) and len(other.keys) and self.positions[-1] > other.positions[0]:
             whole = self._followed_by(other)
             return whole.some(np.argsort(whole.positions)).trimmed()
@@ -87,7 +86,6 @@ class Reservoir:
         )
 
     def common(self) -> np.ndarray:
-        """Places of the reservoir of all samples, ascending."""
         return _smallest(self.keys, np.arange(len(self.keys)), self.size)
 
     def of_kernel(self, m: int) -> np.ndarray:
@@ -118,7 +116,6 @@ class Reservoir:
 
 
 def _fitted(kernels: Any, normalize: str | None, samples: Reservoir) -> KernelStack:
-    """Kernels fitted to some samples; features may hold what their values lose, see `features.base`."""
     return KernelStack(kernels, normalize).fit(samples.views, samples.weight, samples.y, checks_means=False)
 
 
@@ -191,5 +188,4 @@ def _selectors(kernel: Kernel) -> list[Any]:
 
 
 def _smallest(keys: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
-    """Which of some places have the smallest keys, in ascending order of place."""
     return among if len(among) <= count else np.sort(among[np.argpartition(keys[among], count - 1)[:count]])

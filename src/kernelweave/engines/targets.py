@@ -90,7 +90,6 @@ def _of_weights(rows: Rows) -> tuple[int, float, float, float]:
 
 
 def count_labels(rows: Rows) -> LabelCounts:
-    """Counts of a block of labels; a `ValueError` where there are other targets, which names the first such sample."""
     y = _targets_of(rows)
     wrong = np.flatnonzero(pd.isna(y))
     if len(wrong):
@@ -108,7 +107,6 @@ def count_labels(rows: Rows) -> LabelCounts:
 
 
 def count_numbers(rows: Rows) -> NumberCounts:
-    """Counts of a block of numbers; a `ValueError` where one is missing or infinite, which names the first sample."""
     y = _targets_of(rows).reshape(rows.n_samples, -1)
     wrong = np.flatnonzero(~np.isfinite(y).all(axis=1))
     if len(wrong):
@@ -155,7 +153,6 @@ class ClassTargets:
         return self._machine(labels, self.C * weight * self.by_class[labels], posterior), labels
 
     def _machine(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
-        """The machine of encoded labels, or one error where parameters do not go together."""
         if len(self.classes) == 2:
             signs = 2.0 * labels - 1.0
             return self.loss.for_targets(signs, bound) if posterior is None else self._soft(posterior, bound, signs)
@@ -171,7 +168,6 @@ class ClassTargets:
         return self.loss.one_vs_all(labels, bound, n_jobs=self.n_jobs, n_classes=len(self.classes))
 
     def _soft(self, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
-        """The machine for posteriors of two classes; samples that it drops are reported."""
         machine = self.loss.for_posteriors(posterior[:, 1], bound, signs)
         sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
         if not ((sides > 0).any() and (sides < 0).any()):

@@ -179,8 +179,6 @@ def gathered(block: Block, amplitudes: Amplitudes, theta: np.ndarray) -> Gathere
 
 
 class Alone:
-    """The amplitude 1 of one kernel."""
-
     n_parameters = 0
 
     def values(self, theta: np.ndarray, block: Any, rows: slice) -> np.ndarray:
@@ -259,7 +257,6 @@ class Newton:
         return 0.0 if steps <= PER_DIGIT * max(2.0, -np.log10(max(gap_tol, EPS))) else float(np.ceil(steps))
 
     def minimize(self, position: np.ndarray, max_steps: int, callback: Callable[[int, Any], bool | None]) -> Descent:
-        """Minimise, with as many features as there are samples where there are fewer; see `descend`."""
         primal = self.primal
         if self.n_samples >= primal.shape[0]:
             return self.descend(position, max_steps, callback)
@@ -381,7 +378,6 @@ class _Bracket:
         self.side = np.zeros(len(slopes))  # where the last length was: -1 below, 1 above
 
     def next(self, length: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """The lengths to try next, from the slopes at the last ones."""
         above = ~(slopes < 0.0)  # also where they are not finite
         side = np.where(above, 1.0, -1.0)
         again = side == self.side
@@ -503,8 +499,6 @@ def _lbfgs(primal: Primal, position: np.ndarray, max_steps: int, watch: _Watch) 
 
 
 class _Watch:
-    """Called at each point of a descent: whether it is good enough, and how much of the work is done."""
-
     def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
         self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress
         self.share, self.stopped, self.first, self.done = SHARE, False, 0.0, 0.0

@@ -46,8 +46,6 @@ _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "g
 
 
 class KernelMachineEstimator(Explanations, KernelParameters, ABC):
-    """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
-
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
         storage=Choice("auto", "dense", "lazy"),
@@ -114,7 +112,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
     @property
     def _machine_name(self) -> str:
-        """What `machine_` is: the name of the loss, with the default resolved, or the class of a loss object."""
         machine = getattr(self, "machine", "auto")
         if not isinstance(machine, str):
             return type(machine).__name__
@@ -156,7 +153,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return list(range(len(self.intercept_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
-        """Store what prediction reads, and what users do; nothing is left of an earlier fit."""
         earlier = self.__dict__.get("_kernel")
         for name in (*_STORED_BY_SOME, *(() if earlier is None else earlier.shows)):
             self.__dict__.pop(name, None)
@@ -190,7 +186,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self._store_summary(kernel, samples, support)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
-        """The history, with names of outputs where each has weights of its own."""
         history = pd.DataFrame(kernel.history)
         if isinstance(self.combiner_, PerOutput):
             names = self._output_names()
@@ -210,7 +205,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         ]
 
     def _store_summary(self, kernel: CombinedKernel, samples: Samples, support: np.ndarray) -> None:
-        """Store a summary of the weights of the training samples, if samples have weights of their own."""
         totals, weights = getattr(kernel, "totals", None), kernel.training_weights()
         if totals is not None:  # over the blocks
             self.gating_summary_ = totals.table(kernel.names, getattr(self, "classes_", None))
@@ -281,7 +275,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return self._labelled(weights, X)
 
     def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
-        """Numbers for each sample (and output) and name, by default of a kernel, with the row labels of X."""
         columns = pd.Index(self.kernel_names_ if names is None else names)
         if values.ndim == 3:
             columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
@@ -346,7 +339,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
-    """Warn, with advice that helps, where a fit (on explicit features or not) ended before `tol` was met."""
     if solution.converged:
         return
     one_class = explicit and is_outlier_detector(estimator)

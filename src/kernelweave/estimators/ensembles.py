@@ -58,7 +58,6 @@ _GAP = 1e-8
 
 
 def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
-    """Checked samples and the positions of their labels in `classes_`, which the model gets with their counts."""
     check_row_labels(X, y=y)
     views = Views(*check_training_data(model, X))
     model.classes_, labels = encode_labels(model, check_labels(model, y, views.n_samples))
@@ -68,8 +67,6 @@ def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
 
 @dataclass(frozen=True)
 class Discriminant:
-    """A fitted discriminant under one kernel."""
-
     coefficients: np.ndarray  # (n_samples, n_components), zero for samples that lack the view
     places: np.ndarray  # (n_places, n_components), training samples or class means in the embedding
     labels: np.ndarray  # of the places
@@ -83,7 +80,6 @@ class Discriminant:
 
 
 def _fit_discriminant(given: Any, K: np.ndarray, labels: np.ndarray, present: np.ndarray) -> Discriminant:
-    """A discriminant of the samples that have the view; `given` are the checked parameters of an ensemble."""
     rows = np.flatnonzero(present)
     K, labels = K[np.ix_(rows, rows)].astype(float, copy=False), labels[rows]
     classes, places = np.unique(labels, return_inverse=True)
@@ -249,7 +245,6 @@ class KernelVoting(DiscriminantEnsemble):
         return self.classes_[views.in_blocks(len(self.kernels_) * self._state.n_samples, self._elected)]
 
     def _elected(self, views: Views) -> np.ndarray:
-        """Positions in `classes_`."""
         present = self._state.presence(views)
         ballots = [
             (np.flatnonzero(there), self._ranked(views, m, there)) for m, there in enumerate(present.T) if there.any()
@@ -378,7 +373,6 @@ class KernelSAMME(DiscriminantEnsemble):
         return self.classes_[votes.argmax(axis=1)]
 
     def _counted(self, X: Any) -> np.ndarray:
-        """Weighted votes, of shape (n_samples, n_classes)."""
         views = self._new_views(X)
         return views.in_blocks(int(np.count_nonzero(self._active())) * self._state.n_samples, self._votes)
 

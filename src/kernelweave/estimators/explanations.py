@@ -240,7 +240,6 @@ class Explanations(FittedKernels):
         return coef
 
     def _feature_weights(self, m: int) -> np.ndarray | None:
-        """The vectors of a linear kernel, of shape (n_features, n_outputs); None if there are none."""
         coef = self._coefficients()
         if len(coef) == 0 or not self._kernel.active[m]:
             return np.zeros((len(self._feature_names(m)), coef.shape[1]))
@@ -254,7 +253,6 @@ class Explanations(FittedKernels):
         return kernel.columns().tolist() if names is None else names[kernel.columns()].tolist()
 
     def _linear_kernel(self, view: str) -> int:
-        """The position of the linear kernel of this name or, if there is none, over this view."""
         names, kernels = self.kernel_names_, self.kernels_
         if view in names and kernels[names.index(view)].is_linear:
             return names.index(view)
@@ -388,7 +386,6 @@ class Explanations(FittedKernels):
 
 
 def _of_outputs(values: np.ndarray) -> np.ndarray:
-    """Values of shape (n_samples, n_outputs, n_kernels), without the second axis where there is one output."""
     return values if values.shape[1] > 1 else values[:, 0]
 
 
@@ -402,7 +399,6 @@ def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
 
 
 def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
     values = sum(
         model._kernel.values_at(model.kernel_names_.index(name), Z, model._coefficients()) for name, Z in points.items()
     )
@@ -410,5 +406,4 @@ def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def is_linear_in_projections(model: Any) -> bool:
-    """Whether the decision values of a fitted model are linear in the columns of `project`."""
     return model._kernel.is_linear

@@ -200,7 +200,6 @@ def n_compared(model: Any) -> int:
 
 
 def presence_of(model: Any, X: Any) -> np.ndarray:
-    """Which samples have a row in which kernel of a fitted model: a boolean array of shape (n_samples, n_kernels)."""
     views = model._new_views(X)
     return np.column_stack([kernel.present(views) for kernel in model.kernels_])
 
@@ -278,7 +277,6 @@ def _check_names(names: Sequence[str], kernels: Sequence[Kernel], blocks: Any, d
 
 
 def _samples(names: Sequence[str], read: dict[int, Block], blocks: Any) -> tuple[pd.Index, pd.Index | None]:
-    """The labels of all new samples, as they were given and as text (None without labels)."""
     lengths = {names[m]: len(block.values) for m, block in read.items()}
     labelled = {m: block.labels for m, block in read.items() if block.labels is not None}
     first = next(iter(labelled.values()), None)
@@ -307,7 +305,6 @@ def _extend_group(
     labels: pd.Index | None,
     extended: dict[int, Precomputed],
 ) -> pd.Series:
-    """Extend the kernels that read one id column (into `extended`); returns that column."""
     places = {}  # of the samples in each block; -1 for those that it lacks
     for m in group:
         if m in read:
@@ -340,12 +337,10 @@ def _extend_group(
 
 
 def _is_there(block: Block, places: np.ndarray) -> np.ndarray:
-    """Which samples have a row in a block that is not missing."""
     there = places >= 0
     there[there] = ~block.absent[places[there]]
     return there
 
 
 def _nothing(matrix: Precomputed, labels: pd.Index | None, n_new: int) -> Block:
-    """The block of samples that all lack the view."""
     return Block(labels, np.zeros((n_new, matrix.K.shape[1])), np.zeros(n_new), np.ones(n_new, dtype=bool))

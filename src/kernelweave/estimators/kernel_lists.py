@@ -172,7 +172,6 @@ class KernelSubsets:
         return found[0], found[1]
 
     def _fitted_views(self, X: Any, y: Any) -> tuple[Any, Views, list[Any]]:
-        """A copy of the model that has seen X, the views of X as the model gets them, and the steps before it."""
         steps = [clone(step) for step in self._before]
         for step in steps:
             X = step.fit_transform(X, y)
@@ -204,7 +203,6 @@ def _is_pipeline_of_several(estimator: Any) -> bool:
 
 
 def has_steps_before(estimator: Any) -> bool:
-    """Whether a fitted estimator transforms X before the model inside it reads it."""
     return any(map(_is_pipeline_of_several, _nested(estimator)))
 
 
@@ -273,7 +271,6 @@ def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
 
 
 def _opened(estimator: Any) -> tuple[list[Any], Any]:
-    """The steps before the model, and the model, both unfitted."""
     if isinstance(estimator, KernelParameters):
         return [], estimator
     if _is_pipeline(estimator) and estimator.steps:
@@ -311,7 +308,6 @@ def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kep
 
 
 def _without(candidates: Any, names: list[str], kept: list[str]) -> Any:
-    """The candidates of a search without parameters of kernels that are left out."""
     if isinstance(candidates, Mapping):
         return {
             key: _for_kernels(values, names, kept) for key, values in candidates.items() if _stays(key, names, kept)
@@ -334,7 +330,6 @@ def _stays(parameter: str, names: list[str], kept: list[str]) -> bool:
 
 
 def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
-    """The values to try; combiners among them for the kernels that stay."""
     if not isinstance(values, list | tuple | np.ndarray):
         return values
     return [value.for_kernels(names, kept) if isinstance(value, Combiner) else value for value in values]
@@ -370,7 +365,6 @@ def _matrices(kernel: Any) -> frozenset[int]:
 
 
 def _columns(kernel: Any, views: Views) -> set[int] | None:
-    """The columns of a kernel that is not fitted, or None where its parameters do not give them."""
     if "view" in kernel.get_params(deep=False):
         return set(views.columns(kernel.view).tolist())
     parts = [getattr(kernel, part, None) for part in ("first", "second")]  # of a sum or a product

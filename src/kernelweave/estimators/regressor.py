@@ -174,7 +174,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         return y
 
     def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
-        """Warn of targets that vary so little that no error counts; `spread` is the range of each."""
         inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
         if inside:
             names = getattr(self, "target_names_", None)

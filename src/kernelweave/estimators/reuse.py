@@ -105,7 +105,6 @@ class SharedFoldKernels:
         return [(name, kernel, self._sheet(name, kernel, views, new, weight, targets)) for name, kernel in kernels]
 
     def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
-        """Warn where the values of all kernels and folds do not fit into memory."""
         n_kernels = 1 if self._model.kernels is None else len(self._model.kernels)
         if not self._is_small(n_kernels, n_samples):
             return

@@ -71,7 +71,6 @@ class Samples:
 
     @property
     def whole(self) -> Rows:
-        """All samples in one block, as exact kernels have them."""
         engine: Any = self.engine
         (rows,) = engine.blocks
         return rows
@@ -96,7 +95,6 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: An
 
 
 def set_target_names(estimator: Any, names: list[Any] | None) -> None:
-    """Store the names of the targets of a regressor where y has two dimensions; None where it has one."""
     estimator.__dict__.pop("target_names_", None)
     if names is not None:
         estimator.target_names_ = list(names)
@@ -146,7 +144,6 @@ def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None 
 
 
 def _rows_on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
-    """An engine over the chunks of Dask collections; y and weights may be in memory, too."""
     targets = _kind_of_targets(estimator)
     if targets is not None and y is None:
         raise _target_is_missing(estimator)
@@ -264,7 +261,6 @@ def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray
 
 
 def check_fits(table: TableInBlocks) -> None:
-    """Refuse a table that would take too much memory for exact kernels; the message names the remedy."""
     free = available_memory()
     if free is not None and table.nbytes > WHOLE_SHARE * free:
         raise ValueError(
@@ -274,14 +270,12 @@ def check_fits(table: TableInBlocks) -> None:
 
 
 def whole_targets(table: TableInBlocks) -> Any:
-    """The targets of all samples of a table that has some; several are a data frame, with their names."""
     limits = (table.limits(number) for number in range(table.n_blocks))
     y = np.concatenate([np.asarray(table.targets(*both)) for both in limits])
     return y if table.target_names is None else pd.DataFrame(y, columns=table.target_names)
 
 
 def _read_whole(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """X, y and weights of a table in memory, for exact kernels; an error where X would take too much of it."""
     check_fits(table)
     if _kind_of_targets(estimator) is not None:
         y = _checked_targets(estimator, table, y)
@@ -328,7 +322,6 @@ def _results_on_dask(estimator: Any, method: str, X: Any, fetch: Any = None) -> 
 
 
 def _empty_result(estimator: Any, method: str) -> Any:
-    """What a method returns for no sample."""
     if method in ("kernel_weights", "gates"):
         return estimator._labelled(np.empty((0, *estimator.kernel_weights_.shape)))
     if method == "predict" and is_classifier(estimator):

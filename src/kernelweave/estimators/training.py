@@ -94,7 +94,6 @@ class Training(NamedTuple):
 def training_of(
     estimator: Any, samples: Samples, n_samples: int, targets: Any, combiner: Combiner, rng: np.random.RandomState
 ) -> Training:
-    """The stack and the machine of a fit; `targets` makes the machine of some samples, see `engines.targets`."""
     if estimator.approximation is not None:
         reads = bool(_inner(combiner).methods & {"gates", "project"})
         return on_features(estimator, samples.engine, n_samples, targets, rng, with_samples=reads)
@@ -185,7 +184,6 @@ def has_features(combiner: Combiner, machine: Machine, kernels: NamedKernels) ->
 
 
 def _single(machine: Machine) -> Any:
-    """A machine of one output, where outputs are independent: with the same loss, of two samples."""
     if not isinstance(machine, IndependentMachines):
         return machine
     return machine.maker.for_targets(np.array([1.0, -1.0]), np.ones(2))
@@ -198,7 +196,6 @@ def _inner(combiner: Combiner) -> Combiner:
 
 
 def _other_combiners(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels) -> list[str]:
-    """A parameter of the combiner that makes the difference, where there is one, and other combiners."""
     inner = _inner(combiner)
     name, own = type(inner).__name__, []
     for parameter, entry in signature(type(inner)).parameters.items():
@@ -273,7 +270,6 @@ class ExactKernels:
         return training(self._whole)
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
-        """The fitted kernels, held as `storage` and what can be had in parts decide."""
         if self._whole is not None:
             stack = self._with_storage(self._whole, "dense")
         else:
@@ -306,7 +302,6 @@ class ExactKernels:
         return self.storage != "dense"
 
     def _can_use_tiles(self, obstacle: Obstacle | None) -> bool:
-        """Whether there is no obstacle; an error where the user wants kernels in parts all the same."""
         if obstacle is not None and not (self.storage == "auto" and self.place.is_host):
             raise ValueError(self._refusal(*obstacle))
         return obstacle is None
@@ -352,7 +347,6 @@ def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:
 
 
 def _largest_value(combiner: Combiner, stack: KernelStack) -> float:
-    """The largest k(x, x) of the combined kernel, or a bound of it."""
     largest = [_largest_of(stack, m) for m in range(len(stack.kernels))]
     return combiner.largest_value(stack.names, np.array(largest))
 
@@ -377,12 +371,10 @@ def _largest_mean(stack: KernelStack, m: int) -> float:
 
 
 def dense_bytes(n_kernels: int, n_samples: int, dtype: str | None) -> int:
-    """The size of all Gram matrices."""
     return n_kernels * n_samples**2 * np.dtype(dtype or "float64").itemsize
 
 
 def is_small(n_kernels: int, n_samples: int, dtype: str | None) -> bool:
-    """Whether all Gram matrices take at most the memory that the configuration gives to dense ones."""
     return dense_bytes(n_kernels, n_samples, dtype) <= get_config()["dense_bytes"]
 
 
@@ -391,8 +383,6 @@ def is_small(n_kernels: int, n_samples: int, dtype: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What makes a `Block` of `Rows`; small, and sent to wherever the rows are."""
-
     maps: list[FeatureMap]
     stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them

@@ -33,8 +33,6 @@ _LISTED = 8  # columns that a message names
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read: its path, the name of its view, and whether the user gave that name."""
-
     path: Path
     name: str
     is_named: bool = False
@@ -55,7 +53,6 @@ class Options:
     na_values: Any = None
 
     def id_of(self, source: Source) -> Any:
-        """The id column of a file, where `id` may be a mapping from views or files."""
         if not isinstance(self.id, dict):
             return self.id
         return self.id.get(source.name, self.id.get(source.path.name))
@@ -162,7 +159,6 @@ def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = Fa
 
 
 def divided(table: Table, target: str | None, id_name: Any) -> Loaded:
-    """A data frame's table without the ids and the target, and the target's."""
     frame = table.values
     names = list(frame.columns)
     found = None
@@ -186,7 +182,6 @@ def view_name(text: str) -> str:
 
 
 def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
-    """A message: a table has no column of this name, but these; it starts "rna.csv has no"."""
     close = get_close_matches(wanted.casefold(), [name.casefold() for name in names], n=1)
     meant = next((name for name in names if close and name.casefold() == close[0]), None)
     names = list(dict.fromkeys(names))
@@ -205,14 +200,12 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
 
 
 def column_place(names: Sequence[str], wanted: str, shown: str, role: str) -> int:
-    """The position of a column, or an error that names those that are there."""
     if wanted not in names:
         raise ValueError(no_column(names, wanted, f"{shown} has no", role))
     return list(names).index(wanted)
 
 
 def check_once(names: Sequence[str], needed: Sequence[Any], shown: str) -> None:
-    """Refuse a table in which the column of the ids or of the target stands twice."""
     for name in needed:
         if isinstance(name, str) and name and list(names).count(name) > 1:
             raise ValueError(
@@ -264,7 +257,6 @@ def plain_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(column: pd.Series) -> pd.Series | None:
-    """A column of numbers as NumPy's, or None where it holds something else."""
     if pd.api.types.is_complex_dtype(column.dtype):
         return None
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
@@ -353,7 +345,6 @@ class KeptColumns:
         self._left = list(given)
 
     def leaves_out(self, shown: str, names: Sequence[str], column: str, target: str) -> bool:
-        """Whether a view's column is left out, with a warning; its file is `shown`, or one of the `names`."""
         if column != target or column.isdigit():  # numbers are the positions of an array's columns, and no names
             return False
         entries = [f"{file}:{column}" for file in (shown, Path(shown).name, *names)]
@@ -367,7 +358,6 @@ class KeptColumns:
         return not kept
 
     def check_used(self, target: str | None) -> None:
-        """Refuse an entry for which there is nothing to keep."""
         if self._left:
             name = "" if target is None else f", {target!r}"
             raise ValueError(

@@ -44,7 +44,6 @@ class StoredColumn:
 
     @property
     def names(self) -> list[Any] | None:
-        """The positions of the columns where there are several, None where there is one."""
         return list(range(len(self.rows.columns))) if self.place is None else None
 
     @property
@@ -53,12 +52,10 @@ class StoredColumn:
 
     @property
     def taken(self) -> list[tuple[str, int]]:
-        """The columns by file and position, which are no part of X."""
         places = range(len(self.rows.columns)) if self.place is None else [self.place]
         return [(self.rows.shown, place) for place in places]
 
     def read(self, first: int, last: int) -> np.ndarray:
-        """The values of some rows, or a `ValueError` that names the first one that is missing."""
         if self.place is None:
             places = list(range(len(self.rows.columns)))
             values = self.rows.frame(first, last, places, [np.dtype(np.float64)] * len(places)).to_numpy()
@@ -114,8 +111,6 @@ class StoredColumns:
 
 @dataclass(frozen=True)
 class StoredIds:
-    """Sample ids, as each of some tables has them."""
-
     columns: tuple[tuple[StoredRows, int], ...]
 
     @property
@@ -126,7 +121,6 @@ class StoredIds:
         return None if name.startswith("__index_level_") else name
 
     def read(self, first: int, last: int) -> pd.Index:
-        """The ids of some rows, the same in all tables, or one `ValueError` that names a row where they differ."""
         (rows, place), *others = self.columns
         ids = as_text(rows.values(first, last, place))
         if None in ids:
@@ -470,7 +464,6 @@ def _only_one_column(found: list[StoredColumn], name: str) -> StoredColumn:
 
 
 def _in_file(path: Path, column: str | None, opened: list[Opened]) -> tuple[StoredColumn, Opened | None]:
-    """A column of a file; of one that is a view too, where it is one."""
     same = next((one for one in opened if any(file.samefile(path) for file in one.rows.files)), None)
     one = same or Opened(view_name(path.stem) or "target", stored_rows(path, "target"))
     rows = one.rows
@@ -491,7 +484,6 @@ def _in_file(path: Path, column: str | None, opened: list[Opened]) -> tuple[Stor
 
 
 def _found_rows(path: str, opened: list[Opened]) -> Path | None:
-    """A file or folder as it is given, or beside the views."""
     try:
         given = Path(path).expanduser()
         folders = dict.fromkeys(file.parent for one in opened for file in one.rows.files)
@@ -617,7 +609,6 @@ def open_views(
 
 
 def _is_copy(one: Opened, place: int, target: StoredColumn | StoredColumns | None, kept: KeptColumns) -> bool:
-    """Whether a column is left out because it has the name of a target."""
     columns = target.columns if isinstance(target, StoredColumns) else [] if target is None else [target]
     names = {_own_name(column.name) for column in columns if not isinstance(first_part(column.rows), ArrayRows)}
     own = one.rows.columns[place].name
@@ -649,7 +640,6 @@ def _check_id(given: Any, opened: list[Opened]) -> None:
 
 
 def _id_place(one: Opened, wanted: Any, taken: set[tuple[str, int]]) -> int | None:
-    """The column of the ids in a table; None where there is none."""
     rows = one.rows
     if isinstance(first_part(rows), ArrayRows) or wanted is False:
         return None
@@ -671,7 +661,6 @@ def _id_place(one: Opened, wanted: Any, taken: set[tuple[str, int]]) -> int | No
 
 
 def _common_length(tables: list[StoredRows]) -> int:
-    """The number of rows of all tables, or one error that names two that differ."""
     first = tables[0]
     for other in tables[1:]:
         if other.n_rows != first.n_rows:

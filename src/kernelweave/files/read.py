@@ -131,7 +131,6 @@ def read_views(
 
 
 def checked_options(options: Options, files: list[Source]) -> Options:
-    """The options, or one `ValueError` that names the one at fault."""
     if isinstance(options.id, Mapping):
         names = dict.fromkeys(name for file in files for name in (file.name, file.path.name))
         # The same mapping may serve new samples, for which the file of the target is not read.
@@ -158,7 +157,6 @@ def checked_options(options: Options, files: list[Source]) -> Options:
 def loaded(
     views: list[Source], place: TargetPlace | None, options: Options, kept: KeptColumns
 ) -> tuple[list[Table], Table | None]:
-    """The tables of the views, without other columns of the target's name, and the target's."""
     column = None if place is None else place.column
     if place is not None and place.source is not None and column is None:
         column = _only_column(place.source, options)
@@ -281,7 +279,6 @@ def read_cohort(
 def _cohort(
     views: list[Source], compared: list[Source], target: Any, groups: str | None, options: Options, kept: KeptColumns
 ) -> Cohort:
-    """Files of views, of similarity matrices (`compared`), of the target and of the groups, with matched rows."""
     beside = [*views, *compared]  # where further files are looked for
     place = None if target is None else target_place(target, beside)
     group_place = None if groups is None else target_place(groups, beside, role="groups")
@@ -310,7 +307,6 @@ def _cohort(
 
 
 def _groups(place: Any, tables: list[Table], labels: Table | None, options: Options) -> Table:
-    """The column of the groups, taken out of the view's table where it stands in one."""
     column = place.column
     if column is None:
         raise ValueError(f"the groups need a column; pass --groups {place.source.shown}:COLUMN")
@@ -392,7 +388,6 @@ class RowBuffer:
         self._parts: list[_BufferedRows] = []
 
     def take(self, samples: pd.Index, n_rows: int) -> Any:
-        """The rows of these samples, of which `n_rows` have the view and others get NaN."""
         found = [(part, part.places(samples)) for part in self._parts]
         while sum(len(places) for _, places in found) < n_rows:
             part = _BufferedRows(next(self._chunks))
@@ -616,7 +611,6 @@ class _Part:
     key: Key | None
 
     def chunks(self, samples: pd.Index, size: int) -> Iterator[Any]:
-        """The rows of these samples in the order of the file, labelled by sample."""
         is_wanted = self.view.ids.isin(samples)
         if not is_wanted.any():
             return
@@ -680,7 +674,6 @@ def _views_of(
 
 
 def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
-    """A message: a file has no column, or none of those that are asked for."""
     start = f"{name}{SEPARATOR}"
     wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
     if not wanted:
@@ -690,8 +683,6 @@ def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
 
 
 def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict[str, str]) -> pd.DataFrame:
-    """The chosen columns of a table in memory, of the kinds that they should have."""
-
     def place(row: int) -> str:
         return f"{table.shown}, {table.place(row)}"
 

@@ -84,7 +84,6 @@ class StoredRows(ABC):
         return []
 
     def frame(self, first: int, last: int, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
-        """Some columns of the rows from `first` to before `last`, with columns numbered from 0."""
         with self._reading(first, last):
             return self._frame(first, last, places, dtypes)
 
@@ -102,7 +101,6 @@ class StoredRows(ABC):
         """See `values`."""
 
     def check_unchanged(self) -> None:
-        """Raise a `ReadingError` where the file has changed since it was opened, or is not there any more."""
         try:
             changed = self.stamp.has_changed()
         except OSError as error:
@@ -308,7 +306,6 @@ def _array_frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """An array of text as objects, None where it is empty; others as they are."""
     if array.dtype.kind not in "US":
         return array
     array = array.astype(str).astype(object)
@@ -409,7 +406,6 @@ def _from_file(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
 
 
 def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
-    """Refuse arrays that are no table of numbers or text."""
     if dtype.hasobject:
         raise ValueError(
             f"{shown} holds Python objects, which are not read because they could run code; save arrays of numbers or "
@@ -431,7 +427,6 @@ def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
 
 
 def columns_of(shape: tuple[int, ...], dtype: np.dtype, view: str) -> list[Column]:
-    """The columns of an array: named by their positions, or as the view where there is one dimension."""
     is_number = dtype.kind in "fiub"
     kind = number_type(dtype) if is_number else np.dtype(object)
     names = [view] if len(shape) == 1 else [str(place) for place in range(shape[1])]
@@ -653,7 +648,6 @@ def _numbers(column: Any) -> np.ndarray:
 
 
 def _others(column: Any) -> np.ndarray:
-    """Text, or values of other types, as objects, None where there is none."""
     column = _decoded(column)
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
@@ -664,7 +658,6 @@ MODALITY_SUFFIXES = (".h5mu", ".h5ad")
 
 
 def read_modalities(source: Source, options: Options, target: str | None) -> Loaded:
-    """The tables of a MuData or AnnData file; the target is a column of `.obs`."""
     is_one = source.path.suffix.lower() == ".h5ad"
     package = optional("anndata" if is_one else "mudata", f"to read {source.shown}", "mudata")
     with warnings.catch_warnings():

@@ -118,8 +118,6 @@ class Record(NamedTuple):
 
 
 class Lines:
-    """Lines with the number of the last one."""
-
     def __init__(self, lines: Iterator[str]):
         self._lines = lines
         self.number = 0
@@ -134,7 +132,6 @@ class Lines:
 
 
 def records_of(lines: Lines, sep: str, shown: str) -> Iterator[Record]:
-    """The records of lines; what is between quotation marks is one cell."""
     for text in lines:
         line = lines.number
         if '"' not in text:
@@ -296,7 +293,6 @@ class OddCells:
         self._counts: defaultdict[str, _Counts] = defaultdict(_Counts)
 
     def add(self, frame: pd.DataFrame, lines: np.ndarray) -> None:
-        """Count the cells of further rows, with their lines in the file."""
         numbers = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
         there = (~np.isnan(frame[numbers].to_numpy(dtype=np.float64))).sum(axis=0).tolist()
         for name, n_numbers in zip(numbers, there, strict=True):
@@ -376,11 +372,9 @@ class Header(NamedTuple):
     place: int | None
 
     def has_certain_ids(self, wanted: Any) -> bool:
-        """Whether the column of the ids is the one that was asked for, or has no name."""
         return self.place is not None and self.names[self.place] in ("", wanted)
 
     def key(self, cells: list[str], name: str, wanted: Any) -> Key:
-        """The cells of the ids as a key, whose column goes by this name in the table."""
         return key_of(self.names[self.place or 0], name, cells, wanted, is_raw=True)
 
 
@@ -411,7 +405,6 @@ def opened(source: Source, options: Options) -> Iterator[IO[str]]:
 
 
 def started(handle: IO[str], source: Source, options: Options, target: str | None) -> tuple[Header, Iterator[Record]]:
-    """The header of a text file, and the records below it."""
     first = list(islice(handle, 100))
     sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
     first = without_comments(first, sep)
@@ -428,7 +421,6 @@ def started(handle: IO[str], source: Source, options: Options, target: str | Non
 
 
 def no_rows(source: Source) -> str:
-    """A message: a file has nothing below its header."""
     return f"{source.shown} has column names and no rows; it needs a line for each sample"
 
 
@@ -494,7 +486,6 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
 
 
 def warn_of_no_header(names: list[str], source: Source) -> None:
-    """Warn where what is read as names of columns are numbers."""
     is_number = [re.fullmatch(r"[+-]?[0-9]+([.,][0-9]*)?([eE][+-]?[0-9]+)?", name) is not None for name in names]
     if not all(is_number[1:]):
         return
@@ -684,7 +675,6 @@ def missing_cells(options: Options) -> Callable[[str], bool]:
 def _decided(
     stream: Scanned, header: Header, options: Options, undecided: list[int], names: list[str], size: int
 ) -> tuple[Kinds, OddCells]:
-    """Read all records, by pandas where it is undecided what some columns hold."""
     kinds, odd = Kinds(), OddCells(stream.shown, options.decimal)
     if not undecided:
         for _ in stream:
@@ -702,7 +692,6 @@ def _decided(
 def _parsed(
     stream: Checked, header: Header, options: Options, places: list[int], texts: list[int], size: int
 ) -> Iterator[pd.DataFrame]:
-    """Some columns, by position, of the rows of a stream; `texts` are read as text whatever they hold."""
     arguments: dict[str, Any] = parsing(header, options)
     try:
         reader = pd.read_csv(stream, **arguments, usecols=places, dtype=dict.fromkeys(texts, str), chunksize=size)

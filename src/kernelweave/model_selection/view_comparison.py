@@ -223,7 +223,6 @@ class _Job:
     shared: SharedFoldKernels | None
 
     def fold(self, number: int, train: np.ndarray, test: np.ndarray, seed: int) -> list[dict[str, Any]]:
-        """The results of all models on one fold."""
         train, test = (np.arange(_num_samples(self.X))[part] for part in (train, test))
         objects = self._kernels(train, test)
         together, *others = self.parts
@@ -277,7 +276,6 @@ class _Job:
         return {**record, "predicted": new, "stored_samples": stored, "prediction_cost": cost}, fitted
 
     def _kernels(self, train: np.ndarray, test: np.ndarray) -> Any:
-        """The kernels of a fold, whose values are looked up; None where each model is to compute them itself."""
         if self.shared is None:
             return None
         try:
@@ -287,13 +285,11 @@ class _Job:
         return next(iter(self.shared.parameters([fold]).values()))
 
     def _rows(self, values: Any, rows: np.ndarray) -> Any:
-        """These samples of an array; a value without an entry for each sample as it is."""
         has_rows = hasattr(values, "__len__") or hasattr(values, "shape")
         fits = has_rows and not isinstance(values, str) and _num_samples(values) == _num_samples(self.X)
         return _safe_indexing(values, rows) if fits else values
 
     def _scored(self, fitted: Any, rows: np.ndarray) -> Scored:
-        """The score of a fitted model on some samples, and what it is made of."""
         return Scored(fitted, self._rows(self.X, rows), self._rows(self.y, rows), self.scorer, rows)
 
     def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
@@ -314,7 +310,6 @@ class _Job:
 
 
 def _parts(subsets: KernelSubsets) -> list[_Part]:
-    """The models to compare: the one with all kernels first."""
     parts = [_Part(_ALL, "together", subsets.names)]
     for view, names in subsets.views.items():
         others = [name for name in subsets.names if name not in names]
@@ -325,7 +320,6 @@ def _parts(subsets: KernelSubsets) -> list[_Part]:
 
 
 def _shared(model: Any, n_samples: int, n_jobs: int | None, n_folds: int) -> SharedFoldKernels | None:
-    """The means to share kernels in a fold, or None where that is not possible."""
     shared = SharedFoldKernels(model, [])
     if not shared.possible:
         return None
@@ -334,7 +328,6 @@ def _shared(model: Any, n_samples: int, n_jobs: int | None, n_folds: int) -> Sha
 
 
 def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
-    """Costs by kernel name, where some are given by the name of a view."""
     if not isinstance(costs, Mapping | pd.Series):
         return costs
     by_view = {name: costs[view] for view, names in views.items() if view in costs for name in names}
@@ -342,7 +335,6 @@ def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
 
 
 def one_metric(scoring: Any) -> Any:
-    """The given metric, or an error where there are several."""
     if scoring is None or isinstance(scoring, str) or callable(scoring):
         return scoring
     raise ValueError(f"scoring must be one metric, by name or as a callable, not {shown(scoring)}")
@@ -376,7 +368,6 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
 
 
 def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
-    """One row for each model, from the results of the folds."""
     rows = []
     for part in job.parts:
         own = folds[(folds["view"] == part.view) & (folds["kernels"] == part.kernels)]
@@ -463,13 +454,11 @@ class Scored:
 
     @property
     def metrics(self) -> set[str]:
-        """Which metrics the score may be."""
         ranked = _ranked(*self._given)
         is_area = ranked is not None and self._is(_areas(*ranked, np.ones((1, len(self.rows))))[0])
         return {*self._means, *(["area"] if is_area else [])}
 
     def take_apart(self, metric: str | None, units: Units) -> None:
-        """Take the score apart, as one of its metrics, and forget the model."""
         model, X, y = self._given
         if not np.isfinite(self.score):  # not defined on these samples, and of no use on some of them
             self.resampled = np.full(N_RESAMPLES, np.nan)
@@ -484,7 +473,6 @@ class Scored:
         self._given, self._scorer, self._means = None, None, {}
 
     def resampled_score(self, units: Units) -> np.ndarray:
-        """The score in each resample."""
         if self.samples is None:
             return np.asarray(self.resampled)
         counts = units.drawn(self.rows)
@@ -571,7 +559,6 @@ class _CachedModel:
         self._drawn: Any = None
 
     def at(self, rows: np.ndarray, drawn: Any) -> _CachedModel:
-        """The same model; `drawn` are the samples at these positions."""
         self._rows, self._drawn = rows, drawn
         return self
 

@@ -76,7 +76,6 @@ class Design:
 
     @classmethod
     def fit(cls, transformer: Any, views: Views, y: Any = None, *, components: int | None = None) -> Design:
-        """Fit a copy of a transformer to all samples."""
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
         design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
@@ -126,7 +125,6 @@ class Design:
         return values
 
     def views(self, names: np.ndarray | None) -> dict[str, np.ndarray]:
-        """The views that the transformer reads, in order, each with the positions of its columns in X."""
         if names is None:
             return {REST: self.read}
         groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
@@ -166,7 +164,6 @@ class Design:
 
 
 def _names_out(transformer: Any, columns: list[str], width: int) -> list[str]:
-    """What a transformer calls its features, or their numbers."""
     for names in ([], [columns]):  # of a table without names it has to be given them
         try:
             found = [str(name) for name in transformer.get_feature_names_out(*names)]
@@ -183,13 +180,11 @@ def _are_numbered(found: list[str], columns: list[str]) -> bool:
 
 
 def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:
-    """Positions of the columns that parts take alone, as a sequence."""
     alone = [columns for _, _, columns in transformer.transformers if isinstance(columns, str | Integral)]
     return np.concatenate([np.empty(0, dtype=int), *(_positions(table, columns) for columns in alone)])
 
 
 def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
-    """Positions of the columns that some part of a fitted transformer reads."""
     read: set[int] = set()
     for _, part, columns in transformer.transformers_:
         if not (isinstance(part, str) and part == "drop"):
@@ -198,7 +193,6 @@ def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
 
 
 def _positions(table: Any, columns: Any) -> np.ndarray:
-    """Positions of columns that are given as a `ColumnTransformer` takes them: by name, position, slice or mask."""
     places = pd.Series(np.arange(table.shape[1]), index=getattr(table, "columns", None))
     ends = (columns.start, columns.stop) if isinstance(columns, slice) else np.ravel(np.asarray(columns, dtype=object))
     is_named = any(isinstance(end, str) for end in ends)
@@ -277,7 +271,6 @@ def _column(table: Any, place: int) -> Any:
 
 
 def _reduced(transformer: Any, given: Any, components: int) -> Any:
-    """A transformer, with its leading singular directions where it makes more features than there are to be."""
     n_samples, width = clone(transformer).fit_transform(given).shape
     if width <= components:
         return transformer

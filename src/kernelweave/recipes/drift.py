@@ -91,7 +91,6 @@ class CohortSummary:
 
     @classmethod
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
-        """The summary of training samples."""
         X = as_frame(X)
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         given = zip(X.columns, map(str, kinds["view"]), kinds["kind"], strict=True)
@@ -158,7 +157,6 @@ class NewCohort:
         self._pairs = np.zeros((2, len(summary.pairs)))
 
     def add(self, X: Any, similarities: Mapping[str, pd.DataFrame] | None = None) -> None:
-        """Count further new samples."""
         summary = self.summary
         X = as_frame(X)
         X = X.set_axis([str(name) for name in X.columns], axis=1)
@@ -189,11 +187,9 @@ class NewCohort:
                 self._unknown[place] += Counter({cell: n for cell, n in cells.items() if cell not in kept})
 
     def sentences(self) -> list[str]:
-        """What makes the new samples unlike the training samples; empty where nothing does."""
         return [*self._about_numbers(), *self._about_categories(), *self._about_missing()]
 
     def _about_numbers(self) -> list[str]:
-        """Sentences about views whose numbers are shifted, scaled, far out, or no longer go together."""
         summary = self.summary
         n_train, mean, scale = summary.moments[:3]
         n = self._sums[0]
@@ -235,7 +231,6 @@ class NewCohort:
         return (differs | ((chance < _RISK["cells"] / n_tests) & (far >= _LEAST["far"]))) & compared
 
     def _is_shifted(self, own: np.ndarray, effects: np.ndarray, scores: np.ndarray, far: np.ndarray) -> bool:
-        """Whether the columns of a view together differ."""
         n_tests = 3 * len(self.summary.views)
         bound = chi2.isf(_RISK["views"] / n_tests, 1)
         sizes = np.sqrt((effects[:, own] ** 2).mean(axis=1))
@@ -292,7 +287,6 @@ class NewCohort:
         return found
 
     def _about_missing(self) -> list[str]:
-        """Sentences about views, and columns of views that are there, that are missing far more often."""
         summary = self.summary
         found = []
         for place, view in enumerate(summary.views):
@@ -346,7 +340,6 @@ def presence(X: pd.DataFrame, columns: list[str], views: np.ndarray, n_views: in
 
 
 def numbers_of(X: pd.DataFrame, measures: list[str], similar: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The number of each sample for each measure, NaN where it has none."""
     table = np.full((len(X), len(measures)), np.nan)
     dtypes = dict(zip(X.columns, X.dtypes, strict=True))
     plain = []
@@ -464,7 +457,6 @@ class PairStructure:
 
     @classmethod
     def of(cls, u: np.ndarray, places: np.ndarray) -> PairStructure | None:
-        """The pairs of some columns of a table of ranks; None where there are none."""
         u = u[(u[:, places] != 0.5).any(axis=1)]  # samples that have the view
         if len(places) < 4 or len(u) < _FEWEST_SAMPLES:
             return None
@@ -494,7 +486,6 @@ class PairStructure:
         return cls(first, second, pairs.sign, mean, scale, len(values))
 
     def values(self, u: np.ndarray) -> np.ndarray:
-        """The pairs' mean rank correlation in each sample, NaN where it has no value in any of them."""
         v = 2 * u - 1
         values = 3.0 * (self.sign * v[:, self.first] * v[:, self.second]).mean(axis=1)
         return np.where((v[:, self.first] == 0).all(axis=1), np.nan, values)

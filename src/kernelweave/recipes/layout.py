@@ -27,8 +27,6 @@ LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
 
 @dataclass(frozen=True, eq=False)
 class ViewColumns:
-    """The columns of one view."""
-
     name: str
     # where the columns are among the features of X; a sparse view has a feature for each of its columns
     positions: np.ndarray
@@ -69,7 +67,6 @@ class TableLayout:
 
     @classmethod
     def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
-        """The layout of all columns that are not left out."""
         widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
         starts = np.concatenate([[0], np.cumsum(widths)])
         groups: dict[str, list[int]] = {}
@@ -81,7 +78,6 @@ class TableLayout:
         return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
-        """The layout of some of the views."""
         views = [view for view in self.views if view.name in names]
         if joined and any(view.is_sparse for view in views) and not all(view.is_sparse for view in views):
             views = [_dense(view) for view in views]
@@ -96,7 +92,6 @@ class TableLayout:
         return [view.name for view in self.views]
 
     def used(self) -> np.ndarray:
-        """Positions of all features that are read, ascending."""
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
 
     def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
@@ -238,7 +233,6 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
 
 
 def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
-    """Columns of numbers as float64, NaN where one is missing, or an error that names column and sample."""
     block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
     if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
         values = block.to_numpy(dtype=np.float64)

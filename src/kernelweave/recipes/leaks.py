@@ -79,7 +79,6 @@ def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) ->
 
 
 def copies_sentence(names: list[str]) -> str:
-    """A warning about such columns."""
     one = len(names) == 1
     return (
         f"the {'column' if one else 'columns'} {named_columns(names)} {'equals' if one else 'equal'} the target one to "
@@ -96,7 +95,6 @@ def _sparse(X: pd.DataFrame) -> list[Any]:
 def _columns(
     X: pd.DataFrame, kinds: pd.DataFrame, labels: np.ndarray, numbers: np.ndarray | None
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Names, values (numbers, or codes of texts) and presence of the columns that may be copies."""
     used = np.flatnonzero(~kinds["kind"].isin([LEFT_OUT, SIMILARITY]).to_numpy())
     for names, block, present in _blocks(X, used):
         is_codes = present is None and block.dtype.kind == "i"
@@ -387,7 +385,6 @@ def _parts(unusual: np.ndarray) -> np.ndarray:
 
 
 def _every(views: list[_View], rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """The blocks of all views, each with the number of columns before it."""
     first = 0
     for view in views:
         for block in view.blocks(rows):

@@ -109,7 +109,6 @@ _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching"
 
 @contextmanager
 def watched(show: Callable[[int, int], None]) -> Iterator[None]:
-    """Have searches report their progress."""
     token = _watching.set(show)
     try:
         yield
@@ -119,8 +118,6 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found."""
-
     setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
     score: float  # its mean score, NaN where no fold could be had
     table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
@@ -143,23 +140,9 @@ def search(
 ) -> Found:
     """Try the settings of a grid on all folds.
 
-    Parameters
-    ----------
-    make : callable
-        From positions of training samples to an unfitted model for them.
-    grid : mapping from parameter to values
-    table : DataFrame
-    y : ndarray
-        Labels, or standardised targets.
-    splits : sequence of (training, validation) positions
-    groups : ndarray, optional
-        For models whose `fit` takes them.
-    decide : callable
-        From a fitted model, and positions of the samples of its fit and of others, to decision values of the others.
-    score : callable
-        From decision values and targets to a score, the larger the better.
-    shape : tuple of int
-        Of decision values of all samples.
+    `make` gives an unfitted model for training samples at some positions. `decide` takes a fitted model, and positions
+    of the samples of its fit and of others, and returns decision values of the others; those of all samples have
+    `shape`. A larger `score` of decision values and targets, which are labels or standardised numbers, is better.
     """
     settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     values = [np.full(shape, np.nan) for _ in settings]
@@ -188,7 +171,6 @@ def search(
 
 
 def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
-    """A model, fitted; with groups where its `fit` takes them."""
     if groups is not None and has_fit_parameter(model, "groups"):
         return model.fit(table, y, groups=groups)
     return model.fit(table, y)
@@ -209,7 +191,6 @@ def _fitted(
     test: np.ndarray,
     groups: np.ndarray | None,
 ) -> Iterator[tuple[int, Any]]:
-    """Fitted models of all settings on one fold, each with its place among the settings."""
     names = list(settings[0])
     if isinstance(model, KernelMachineEstimator) and len(settings) > 1:
         shared = SharedFoldKernels(model, names)
@@ -259,7 +240,6 @@ class Calibration:
 
     @classmethod
     def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:
-        """The constants of least log loss."""
         size = float(np.abs(values).max())
         size = size if size > _SMALLEST else 1.0
         values = values / size

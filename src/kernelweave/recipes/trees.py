@@ -50,7 +50,6 @@ class LinearScores:
 
     @classmethod
     def of(cls, model: Any) -> LinearScores:
-        """Those of a fitted linear model of scikit-learn, with one output for two classes or one target."""
         coef = np.array(np.atleast_2d(model.coef_), dtype=np.float64, order="C")
         return cls(coef, np.array(np.ravel(model.intercept_), dtype=np.float64))
 
@@ -89,7 +88,6 @@ class TreeSum:
 
     @property
     def n_terms(self) -> int:
-        """How many terms a prediction sums."""
         return 1 + len(self.roots)
 
     @property
@@ -97,7 +95,6 @@ class TreeSum:
         return len(self.offset)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table, of shape (n_samples, n_outputs)."""
         sums = np.zeros((X.shape[0], self.n_outputs))
         n_rows = max(1, _BLOCK_VALUES // max(1, self.width)) if sp.issparse(X) else max(1, X.shape[0])
         for start in range(0, X.shape[0], n_rows):

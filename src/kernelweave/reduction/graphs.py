@@ -511,13 +511,11 @@ def _neighbors(
 
 
 def _distances(K: np.ndarray) -> np.ndarray:
-    """Squared distances in the feature space."""
     diagonal = np.diagonal(K)
     return diagonal[:, None] + diagonal[None, :] - 2.0 * K
 
 
 def _symmetric(rows: np.ndarray, columns: np.ndarray, n: int) -> sp.csr_array:
-    """1 at the given pairs and their mirror images."""
     ones = np.ones(2 * len(rows))
     pairs = np.concatenate([rows, columns]), np.concatenate([columns, rows])
     affinity = sp.csr_array((ones, pairs), shape=(n, n))

@@ -310,7 +310,6 @@ def _form(embedded: np.ndarray | list[np.ndarray], laplacian: GraphLaplacian) ->
 
 
 def _inner(first: np.ndarray, second: np.ndarray) -> float:
-    """The sum of products of entries, in float64."""
     return float(np.einsum("ij,ij->", first, second, dtype=np.float64))
 
 

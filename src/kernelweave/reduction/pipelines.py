@@ -230,7 +230,6 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             )
 
     def _fitted(self) -> KernelMachineEstimator:
-        """The fitted copy, or the estimator itself where that is fitted."""
         fitted = getattr(self, "estimator_", None)
         if fitted is not None:
             return fitted

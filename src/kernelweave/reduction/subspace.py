@@ -176,8 +176,6 @@ def conjugate_gradients(
 def over_coefficients(
     K: np.ndarray, criterion: Criterion, ridge: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """The criterion as a function of free coefficients W, with its gradient, for `climb`."""
-
     def function(W: np.ndarray) -> tuple[float, np.ndarray]:
         KW = K @ W
         root = _root(W.T @ KW + ridge * (W.T @ W))
@@ -268,7 +266,6 @@ def _guess(W: np.ndarray, direction: np.ndarray, slope: float, last: tuple[float
 
 
 def _root(products: np.ndarray) -> np.ndarray | None:
-    """Lower triangular root of a symmetric matrix, or None where it is not positive definite."""
     try:
         return cholesky((products + products.T) / 2.0, lower=True)
     except np.linalg.LinAlgError:
@@ -451,7 +448,6 @@ class SubspaceKernel(KernelTransformer):
         return Extraction(coef, 0.0, projection.features, samples.kernel.compared_with(points)).with_axes(), ascent
 
     def _start(self, K: np.ndarray, labels: np.ndarray, n_components: int, rng: Any) -> np.ndarray:
-        """Directions to begin with, as columns of coefficients; perhaps too few."""
         if self.init == "koc":
             return centroids(labels)
         if self.init == "kpls":
@@ -462,7 +458,6 @@ class SubspaceKernel(KernelTransformer):
         return rng.normal(size=(len(K), n_components))
 
     def _with_random_columns(self, K: np.ndarray, W: np.ndarray, n_components: int, rng: Any) -> np.ndarray:
-        """More columns drawn at random, as far as the kernel has dimensions for them."""
         both = np.hstack([W, rng.normal(size=(len(K), n_components - W.shape[1]))])
         W = orthonormal(both, K @ both)
         rank = W.shape[1]

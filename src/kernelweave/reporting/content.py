@@ -84,8 +84,6 @@ class Table(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart(Block):
-    """A picture of numbers."""
-
     title: str
     description: str  # what is to be seen, in a sentence or two, also for those who cannot see it
     note: str = ""  # such as how many of the points are drawn
@@ -272,8 +270,6 @@ FORMAT = 1  # of report.json
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page."""
-
     id: str  # "methods", "views", "weights", "gates", "projections", "contributions", "certificates", "data" or "cite"
     title: str
     blocks: list[Block]

@@ -92,7 +92,6 @@ def one_line(text: str, longest: int = 0) -> str:
 
 
 def in_powers(value: float, digits: int, times: str) -> str:
-    """A number and a power of ten."""
     mantissa, exponent = f"{value:.{digits}e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}{times}10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
@@ -157,7 +156,6 @@ class Detail:
     text: int  # characters of a line that is shown on hover; cells of tables have four times as many
 
     def rows_of(self, columns: int) -> int:
-        """How many rows of a table with so many columns are shown."""
         return max(2, min(self.rows, 10 * self.rows // max(columns, 1)))
 
 

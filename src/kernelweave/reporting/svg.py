@@ -196,12 +196,10 @@ HATCHES = ("", "/", "-", "\\", "|", "x")
 
 
 def colour(number: int) -> str:
-    """The class of style.css that sets the colour of a group."""
     return f"c{number % COLOURS}"
 
 
 def symbol(number: int, radius: float) -> str:
-    """The path of a group's symbol, relative to its middle."""
     r = radius
     sizes = {"r": r, "d": 2 * r, "s": 0.9 * r, "q": 1.8 * r, "t": 1.2 * r, "u": 2.1 * r, "v": 2.4 * r}
     sizes |= {"b": 0.45 * r, "w": 0.9 * r, "e": 0.75 * r}
@@ -209,7 +207,6 @@ def symbol(number: int, radius: float) -> str:
 
 
 def dashes(number: int) -> str:
-    """The pattern of a line's dashes; empty for a whole line."""
     return _DASHES[number % len(_DASHES)]
 
 
@@ -249,8 +246,6 @@ FONT = 13.0
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of the legend: the number of the group, its name and its sign."""
-
     number: int
     label: str
     sign: Markup
@@ -258,8 +253,6 @@ class Key:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as SVG."""
-
     # SVG by the place it is for: "wide" and "narrow", or "any"; empty where there is nothing to draw
     pictures: dict[str, Markup]
     keys: list[Key] = field(default_factory=list)  # the legend; empty where there is one group only
@@ -272,7 +265,6 @@ def for_both(draw: Callable[[float], Element]) -> dict[str, Markup]:
 
 
 def begin(chart: Chart, name: str, width: float, height: float) -> Element:
-    """The outer element of a chart; `name` is unique on the page."""
     root = element(
         "svg",
         viewBox=f"0 0 {width:.0f} {height:.0f}",
@@ -304,7 +296,6 @@ def point(x: float, y: float, number: int, radius: float) -> str:
 
 
 def ticks_that_fit(scale: Scale, kind: str, size: float) -> int:
-    """How many ticks a horizontal axis has room for, in a font of some size."""
     for most in (8, 6, 5, 4, 3, 2):
         labels = [scale.label(value, most, kind) for value in scale.ticks(most)]
         places = [scale(value) for value in scale.ticks(most)]

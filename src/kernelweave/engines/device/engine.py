@@ -90,7 +90,6 @@ class DeviceBlock:
         return self.features.n_samples
 
     def with_codes(self, codes: Any) -> DeviceBlock:
-        """The block with codes, which some threads compute from slices, and without views."""
         found = in_blas_threads(lambda piece: self._placed(codes[piece]), list(ranges(self.n_samples, PIECE)))
         return replace(self, codes=self.place.xp.concat(found), views=None, known={})
 
@@ -124,7 +123,6 @@ class DeviceBlock:
         return xp.astype(amplitudes.pullback(theta, self, rows, a, slopes), xp.float64, copy=False)
 
     def fused_pass(self, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums | None:
-        """One pass by a program; None where there is none that serves these features and outputs."""
         if not serves_pass(self, weights.shape[1]):
             return None
         rows, learns = slice(0, self.n_samples), amplitudes.n_parameters > 0
@@ -134,7 +132,6 @@ class DeviceBlock:
         return loss, pulled, totals, slopes
 
     def on_host(self) -> Block:
-        """The same block for functions that read NumPy arrays."""
         if self.host is not None:
             return self.host
         numpy = self.place.numpy
@@ -151,7 +148,6 @@ class FeaturesFromHost(FeatureBlock):
         self.placed, self.n_samples, self.offsets = placed, placed.n_samples, placed.offsets
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
         G, pulls = np.zeros_like(scores), False
@@ -202,7 +198,6 @@ class OnDevice(Engine):
                 yield (own or function)(block, *arguments)
 
     def _placed(self, result: Any, features: DeviceFeatures) -> Any:
-        """A block that a function of the host made goes to the place; other results stay as they are."""
         if not isinstance(result, Block):
             return result
         if isinstance(result.features, FeaturesFromHost):
@@ -228,7 +223,6 @@ def fetched_at_once(result: Any, place: Place) -> Any:
 
 
 def _walk(result: Any, place: Place, visit: Callable[[Any], Any]) -> Any:
-    """The result with `visit` of each array of a place, in tuples and data classes."""
     if isinstance(result, tuple):
         return tuple(_walk(each, place, visit) for each in result)
     if is_dataclass(result) and not isinstance(result, type):
@@ -280,7 +274,6 @@ class PlacedMap:
         return int(self.source.columns.features.shape[1]) if isinstance(self.source, PointSource) else 0
 
     def side(self, views: Views, present: np.ndarray) -> Any:
-        """What is compared of samples, a `Side`; raw values where these are held."""
         return self.raw(views, present) if self.source is None else self.source.against(views, present).rows
 
     def raw(self, views: Views, present: np.ndarray) -> Any:
@@ -298,7 +291,6 @@ class PlacedMap:
         return xp.astype(phi, getattr(xp, dtype), copy=False)
 
     def part(self, sides: list[Any], present: np.ndarray) -> Part:
-        """What is held of the samples of a block, from what was read of some after another."""
         if self.source is None:
             return HeldPart(sides[0] if len(sides) == 1 else self.place.xp.concat(sides), self.dtype)
         constant = self.place.asarray(present, self.dtype) if self.centered else None
@@ -367,7 +359,6 @@ def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, sto
 
 
 def held_features(maps: list[PlacedMap], rows: Rows, present: np.ndarray, place: Place, dtype: str) -> HeldFeatures:
-    """Features of a block that are held, made piece by piece."""
     found = HeldFeatures.zeros(len(present), offsets_of([each.map for each in maps]), place, dtype)
 
     def fill(piece: slice) -> None:
@@ -382,8 +373,6 @@ def held_features(maps: list[PlacedMap], rows: Rows, present: np.ndarray, place:
 def recomputed_features(
     maps: list[PlacedMap], rows: Rows, present: np.ndarray, place: Place, dtype: str
 ) -> ComputedFeatures:
-    """Features of a block that are computed in every pass, from what is read here."""
-
     def read(piece: slice) -> list[Any]:
         views = rows.some(piece).views
         return [each.side(views, present[piece, m]) for m, each in enumerate(maps)]
@@ -400,7 +389,6 @@ def recomputed_features(
 
 
 def joined(blocks: list[Block], views: Any) -> Block:
-    """Consecutive blocks without features as one, with the views of all of them."""
     first = blocks[0]
     if len(blocks) == 1:
         return first

@@ -183,12 +183,10 @@ class ComputedFeatures(DeviceFeatures):
         self.offsets = np.cumsum([0, *(each.shape[1] for each in whitenings)])
 
     def folded(self, weights: np.ndarray) -> list[Any]:
-        """Weights of raw values for each kernel, arrays of float64 of the place."""
         w = self.place.asarray(weights, "float64")
         return [white @ w[span, :] for white, span in zip(self.whitenings, self.spans, strict=True)]
 
     def unfolded(self, pulled: list[Any]) -> Any:
-        """What features are pulled to, from what raw values are; arrays of float64 of the place."""
         found = [white.T @ raw for white, raw in zip(self.whitenings, pulled, strict=True)]
         return self.place.xp.concat(found)
 
@@ -201,7 +199,6 @@ class ComputedFeatures(DeviceFeatures):
         return self.place.xp.stack(found, axis=1)
 
     def scores_of(self, m: int, folded: Any) -> Any:
-        """Scores of one kernel, by weights of its raw values, tile by tile; in the type of the features."""
         part, w = self.parts[m], self._in(self.parts[m].dtype, folded)
         tiles = [self._in(self.dtype, part.raw(rows) @ w) for rows in self.tiles(folded.shape[0])]
         return self.place.xp.concat(tiles)
@@ -210,7 +207,6 @@ class ComputedFeatures(DeviceFeatures):
         return self.unfolded([self.pulled_of(m, G[:, m, :]) for m in range(self.n_kernels)])
 
     def pulled_of(self, m: int, pulls: Any) -> Any:
-        """What raw values of one kernel are pulled to, tile by tile."""
         part, n_raw = self.parts[m], self.whitenings[m].shape[0]
         pulls, total = self._in(part.dtype, pulls), self.place.zeros((n_raw, pulls.shape[1]))
         for rows in self.tiles(n_raw):
@@ -254,7 +250,6 @@ class SourcePart(Part):
 
 
 def joined_sides(source: Source, sides: list[Side], dtype: str, constant: Any = None) -> SourcePart:
-    """What was read of some samples after another as one part; `constant` is that of all of them."""
     xp, narrow = source.place.xp, getattr(source.place.xp, dtype)
     features = sides[0].features if len(sides) == 1 else xp.concat([side.features for side in sides])
     factor = xp.astype(xp.concat([side.factor for side in sides]), narrow)
@@ -292,7 +287,6 @@ class Group:
 def computed_features(
     parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str
 ) -> ComputedFeatures:
-    """Features that are computed in every pass, by programs where these serve the place."""
     fused = has_programs(place) and dtype == "float32"
     return (LandmarkFeatures if fused else ComputedFeatures)(parts, whitenings, n_samples, place, dtype)
 
@@ -429,7 +423,6 @@ ON_CPU = 4  # multiprocessors where Triton's interpreter runs programs
 
 @cache
 def has_programs(place: Place) -> bool:
-    """Whether passes of a place are programs of Triton: on a CUDA device."""
     return place.is_cuda and find_spec("triton") is not None
 
 
@@ -494,7 +487,6 @@ GATE_SHARE = 512  # samples of a program
 
 
 def gate_kind(block: DeviceBlock, amplitudes: Any) -> int | None:
-    """The number of the kind of gates; None where the programs do not serve them."""
     kind = getattr(amplitudes, "linear_kind", None)
     if kind not in GATE_KINDS or block.present is not None or block.codes is None or not has_programs(block.place):
         return None
