@@ -30,11 +30,7 @@ _PAIR = re.compile(rf"{_TEXT}: {_TEXT}")
 
 
 def in_options(message: str) -> str:
-    """A message with options of the command line in place of parameters of `read_views`.
-
-    >>> in_options("cp1252 is not UTF-8; pass its encoding, such as encoding='cp1252'")
-    'cp1252 is not UTF-8; pass its encoding, such as --encoding cp1252'
-    """
+    """A message with options of the command line in place of parameters of `read_views`."""
     for pattern, replacement in _RULES:
         message = pattern.sub(replacement, message)
     return message

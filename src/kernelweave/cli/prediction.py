@@ -55,10 +55,6 @@ def named_views(words: Sequence[str], views: Sequence[str]) -> list[str]:
     name its own begins or ends with: ``rna-new.csv``, ``rna_2024.csv`` and ``new.rna.csv`` are the view ``rna``. Where
     a model has one view, one file is that view, whatever its name. What cannot be decided, and two files that would be
     one view, are a ValueError.
-
-    >>> from kernelweave.cli.prediction import named_views
-    >>> named_views(["data/rna-new.csv", "protein=today.csv"], ["rna", "protein"])
-    ['rna=data/rna-new.csv', 'protein=today.csv']
     """
     entries = [_entry(word, views, is_only=len(words) == 1) for word in words]
     taken: dict[str, str] = {}

@@ -319,6 +319,7 @@ class KernelsTimesAmplitudes(CombinedKernel):
         return self.crossed(parts, left)
 
     def crossed(self, parts: Iterator[NewPart], left: np.ndarray) -> np.ndarray:
+        """`cross` of some new samples for each kernel, with their amplitudes."""
         return self.stack.crossed(parts, left, self.right())
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any) -> np.ndarray:

@@ -278,13 +278,6 @@ class EvenGate(Gate):
     """Every kernel alike: eta_m = 1 / sqrt(n_kernels), so that the gated sum is the mean of the kernels.
 
     A sample that lacks views spreads their weight over those it has, as `Mean` does. There is nothing to learn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> EvenGate().values(np.empty(0), np.empty((2, 0)), np.array([[True, True], [True, False]])).round(3)
-    array([[0.707, 0.707],
-           [1.   , 0.   ]])
     """
 
     learns = False

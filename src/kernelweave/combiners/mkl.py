@@ -241,6 +241,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
     def costs_of(self, stack: TrainingStack) -> np.ndarray:
+        """The cost d_m of each kernel, positive."""
         if hasattr(self.costs, "costs"):
             costs = self.costs.costs(stack)
         else:

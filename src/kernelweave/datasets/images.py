@@ -68,12 +68,6 @@ def draw_strokes(points: np.ndarray) -> np.ndarray:
 
     Points, x and y of each in 0 ... 100 with y upwards, have the shape (n_samples, 2 * n_points); bitmaps have the
     shape (n_samples, 256), rows from the top, 1.0 where the pen was.
-
-    >>> import numpy as np
-    >>> from kernelweave.datasets.images import draw_strokes
-    >>> bitmap = draw_strokes(np.array([[0, 0, 100, 100]])).reshape(16, 16)
-    >>> bool((bitmap == np.eye(16)[::-1]).all())
-    True
     """
     grid = np.rint(np.asarray(points, dtype=float) * ((_SIDE - 1) / _LARGEST)).astype(int)
     column, row = grid[:, ::2], _SIDE - 1 - grid[:, 1::2]
@@ -90,12 +84,6 @@ def draw_strokes(points: np.ndarray) -> np.ndarray:
 
 
 def shrink(images: np.ndarray, side: int, target: int) -> np.ndarray:
-    """Square images at a lower resolution: means of blocks.
-
-    >>> import numpy as np
-    >>> from kernelweave.datasets.images import shrink
-    >>> shrink(np.arange(16.0)[None, :], 4, 2)
-    array([[ 2.5,  4.5, 10.5, 12.5]])
-    """
+    """Square images at a lower resolution: means of blocks."""
     block = side // target
     return images.reshape(-1, target, block, target, block).mean(axis=(2, 4)).reshape(-1, target * target)

@@ -415,11 +415,6 @@ def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int,
     """SAMME over a fixed set of classifiers: the rounds, each as classifier, weighted error and coefficient.
 
     `wrong` has a row for each classifier and a column for each sample.
-
-    Examples
-    --------
-    >>> [m for m, _, _ in boosted(np.array([[1, 0, 0, 0, 0], [0, 1, 1, 0, 0]], dtype=bool), 2, 2)]
-    [0, 1]
     """
     weight = np.full(wrong.shape[1], 1.0 / wrong.shape[1])
     rounds = []

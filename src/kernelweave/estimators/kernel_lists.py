@@ -119,17 +119,6 @@ class KernelSubsets:
     columns belong to one view, called by the name that they select it by or else as the first of the kernels. A kernel
     that combines several views is one by itself, and so is each matrix whose values are looked up by ids, called as its
     kernel is.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.kernels import Gaussian, Linear
-    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
-    >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
-    >>> subsets.views
-    {'a': ['a', 'a-2'], 'b': ['b']}
-    >>> subsets.of(["b"]).kernels
-    [('b', Linear(view='b'))]
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any = None):

@@ -38,15 +38,6 @@ class SharedFoldKernels:
     step changes, with combiners that read features rather than Gram matrices (`Projected`), or where the estimator has
     ``storage="lazy"``, a device, or, with ``storage="auto"``, Gram matrices beyond `dense_bytes` of the configuration:
     no whole Gram matrix is made there. Memory: a matrix of n_training x n_samples values for each kernel and fold.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier, datasets
-    >>> X, y = datasets.make_gauss(3, 60, random_state=0)
-    >>> shared = SharedFoldKernels(MKLClassifier(), ["C"])
-    >>> fold = shared.of_fold(X, y, range(40), range(40, 60))
-    >>> shared.parameters([fold])
-    {'kernels': [('linear', SharedKernel(Linear(), <1 sheets>))]}
     """
 
     def __init__(self, estimator: Any, changing: Iterable[str]):

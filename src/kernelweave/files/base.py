@@ -389,16 +389,7 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(table: pd.DataFrame, *, header: bool = True, index_label: str | None = None) -> str:
-    """A table as the text of a CSV file, with the row labels in a first column where `index_label` names one.
-
-    >>> import pandas as pd
-    >>> from kernelweave.files.base import as_csv
-    >>> print(as_csv(pd.DataFrame({"id": ["=A1", "-2"], "value": [-1.5, 2.0]})))
-    id,value
-    '=A1,-1.5
-    -2,2.0
-    <BLANKLINE>
-    """
+    """A table as the text of a CSV file, with the row labels in a first column where `index_label` names one."""
     table = table.set_axis([_escaped(name) for name in table.columns], axis=1)
     for place, dtype in enumerate(table.dtypes):
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):

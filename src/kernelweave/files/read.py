@@ -241,32 +241,12 @@ def read_cohort(
     na_values: Any = None,
     keep_columns: Any = (),
 ) -> Cohort:
-    r"""Read views, similarity matrices, targets and groups from files and match their samples by id.
+    """Read views, similarity matrices, targets and groups from files and match their samples by id.
 
     Arguments are those of `read_views`, and two more. `matrices` are files, as "name=path" or (name, path), with the
     ids of the samples in the first column and in the first line; samples that are in matrices only count too, and there
     may be no views beside them. `groups` is ``"file:column"``, or a column of one of the views, which is no part of the
     view then: samples of the same group are kept together in cross-validation.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelweave.files.read import read_cohort
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "blood.csv").write_text("sample,iron\nann,1.5\nbob,2.5\n")
-    >>> _ = (folder / "trees.csv").write_text(",bob,cid\nbob,1.0,0.5\ncid,0.5,1.0\n")
-    >>> _ = (folder / "labels.csv").write_text("sample,diagnosis,clinic\nann,ill,A\nbob,well,A\ncid,ill,B\n")
-    >>> cohort = read_cohort(
-    ...     [folder / "blood.csv"],
-    ...     "labels.csv:diagnosis",
-    ...     matrices=[f"trees={folder / 'trees.csv'}"],
-    ...     groups="labels.csv:clinic",
-    ... )
-    >>> cohort.tables.X.assign(y=cohort.tables.y, group=cohort.groups)
-            blood__iron trees     y group
-    sample
-    ann             1.5   NaN   ill     A
-    bob             2.5   bob  well     A
-    cid             NaN   cid   ill     B
     """
     if not len(paths) and not len(matrices):
         raise ValueError("give at least one file of a view, or a similarity matrix")

@@ -37,24 +37,6 @@ class Design:
     """A fitted transformer of whole samples, and the kind of table that it takes.
 
     Made by `Design.fit`.
-
-    >>> import pandas as pd
-    >>> from sklearn.compose import ColumnTransformer
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from sklearn.impute import SimpleImputer
-    >>> from kernelweave.recipes.design import Design
-    >>> from kernelweave.views import Views
-    >>> X = pd.DataFrame({"lab__age": [30.0, None, 50.0], "note__text": ["is tall", "tall", None]})
-    >>> parts = [("numbers", SimpleImputer(), ["lab__age"]), ("note", CountVectorizer(), "note__text")]
-    >>> design = Design.fit(ColumnTransformer(parts, sparse_threshold=0.0), Views(X))
-    >>> design.table(Views(X))
-    array([[30.,  1.,  1.],
-           [40.,  0.,  1.],
-           [50.,  0.,  0.]])
-    >>> design.table(Views(X), without=design.views(Views(X).names)["note"])
-    array([[30.,  0.,  0.],
-           [40.,  0.,  0.],
-           [50.,  0.,  0.]])
     """
 
     def __init__(

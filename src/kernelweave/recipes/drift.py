@@ -52,25 +52,7 @@ _NAMED = 3  # columns or categories that a sentence names
 
 @dataclass(frozen=True, eq=False)
 class CohortSummary:
-    """What the training samples looked like, in a few numbers for each column and view.
-
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.drift import CohortSummary, NewCohort
-    >>> random = np.random.default_rng(0)
-    >>> X = pd.DataFrame(random.gamma(2.0, size=(100, 3)), columns=["lab__iron", "lab__zinc", "lab__lead"])
-    >>> summary = CohortSummary.of(X[:70], column_kinds(X[:70]))
-    >>> cohort = NewCohort(summary)
-    >>> cohort.add(X[70:])
-    >>> cohort.sentences()
-    []
-    >>> cohort = NewCohort(summary)
-    >>> cohort.add(X[70:] * [1.0, 1.0, 1000.0])
-    >>> print(cohort.sentences()[0])  # doctest: +NORMALIZE_WHITESPACE
-    view 'lab': 1 of 3 columns differs from the training samples (lead by 1401 standard deviations); is it another
-    scale, unit or batch?
-    """
+    """What the training samples looked like, in a few numbers for each column and view."""
 
     n_samples: int
     views: list[str]
@@ -132,18 +114,7 @@ class CohortSummary:
 
 
 class NewCohort:
-    """New samples, block by block, in comparison with those of a summary.
-
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.drift import CohortSummary, NewCohort
-    >>> X = pd.DataFrame({"who__sex": ["f", "m"] * 20})
-    >>> cohort = NewCohort(CohortSummary.of(X, column_kinds(X)))
-    >>> cohort.add(pd.DataFrame({"who__sex": ["f", "female", "male", "male"] * 5}))
-    >>> print(cohort.sentences()[0])  # doctest: +NORMALIZE_WHITESPACE
-    view 'who', column 'sex': 15 of 20 samples have a category that no training sample has ('male', 'female'); the model
-    ignores it
-    """
+    """New samples, block by block, in comparison with those of a summary."""
 
     def __init__(self, summary: CohortSummary):
         self.summary = summary

@@ -46,19 +46,7 @@ class ViewColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The views that a model reads.
-
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.layout import TableLayout
-    >>> X = pd.DataFrame({"a__x": [1, 2], "a__ok": [True, None], "b__code": ["u17", "w23"]}, index=["ann", "bob"])
-    >>> layout = TableLayout.of(X, column_kinds(X))
-    >>> table, present = layout.table(X)
-    >>> table
-         a__x
-    ann   1.0
-    bob   2.0
-    """
+    """The views that a model reads."""
 
     views: list[ViewColumns]
     # whether one transformer reads the columns of all views together: documents of samples that lack a view are then

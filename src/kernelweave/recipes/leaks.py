@@ -55,16 +55,7 @@ _CHUNK = 256  # columns that are probed together
 
 
 def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) -> list[str]:
-    """The columns that equal the target one to one.
-
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.leaks import copies_of_target
-    >>> y = ["ill", "well"] * 20
-    >>> X = pd.DataFrame({"a__x": range(40), "b__code": [1.0, 0.0] * 20})
-    >>> copies_of_target(X, y, column_kinds(X), "classification")
-    ['b__code']
-    """
+    """The columns that equal the target one to one."""
     y = np.ravel(np.asarray(y))
     labels = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)[1].reshape(-1)
     numbers = y.astype(np.float64) if task == "regression" else None
@@ -206,15 +197,7 @@ class Twins:
 def find_twins(
     X: pd.DataFrame, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None
 ) -> Twins | None:
-    """The samples that are equal in all views; None where there are none, or where they may be equal by chance.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.kinds import as_frame, column_kinds
-    >>> from kernelweave.recipes.leaks import find_twins
-    >>> X = as_frame(np.random.default_rng(0).normal(size=(10, 3))[[0, 1, 2, 3, 4, 5, 6, 7, 0, 1]])
-    >>> find_twins(X, column_kinds(X)).sentence
-    '4 samples are equal to another one in all views (2 different ones): they are kept together, ...
-    """
+    """The samples that are equal in all views; None where there are none, or where they may be equal by chance."""
     views = _views(X, kinds, matrices or {})
     if not views or len(X) < 2:
         return None
@@ -234,13 +217,7 @@ def find_twins(
 
 
 def merged_groups(groups: Any, twins: Twins | None) -> np.ndarray | None:
-    """Groups in which the samples of a group, and equal ones, are together; None where there are neither.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.leaks import Twins, merged_groups
-    >>> merged_groups(["a", "a", "b", "c", "d"], Twins(np.array([0, 1, 1, 2, 3]), 2, 1)).tolist()
-    [0, 0, 0, 1, 2]
-    """
+    """Groups in which the samples of a group, and equal ones, are together; None where there are neither."""
     given = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1].reshape(-1)
     if given is None or twins is None:
         return given if twins is None else twins.sets

@@ -71,12 +71,7 @@ COMPONENTS = {"localized": 200, "projected": 50}
 
 
 def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
-    """The parameters that a method tries.
-
-    >>> from kernelweave.recipes.methods import grid_of
-    >>> grid_of("alone:rna", "full", "classification")
-    {'C': (0.3, 3.0, 30.0)}
-    """
+    """The parameters that a method tries."""
     if method in ("forest", "boosting"):
         return {}
     if method == "stacking":

@@ -43,13 +43,6 @@ def balanced_folds(
     which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
     splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then. Labels are
     classes from 0, all 0 for a regression.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import balanced_folds
-    >>> labels = np.array([0, 0, 0, 0, 1, 1])
-    >>> folds = balanced_folds(np.arange(6), labels, 2, np.random.RandomState(0))
-    >>> [np.bincount(labels[folds == fold]).tolist() for fold in range(2)]
-    [[2, 1], [2, 1]]
     """
     _, group_of = np.unique(groups, return_inverse=True)
     group_of = group_of.reshape(-1)
@@ -82,12 +75,6 @@ def inner_splits(
 
     A class of one sample is in the training part of every fold, and a class of two or more is in each training part
     too, unless groups keep it together.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import inner_splits
-    >>> labels = np.array([0, 0, 0, 0, 1, 1, 2])
-    >>> [labels[test].tolist() for _, test in inner_splits(labels, None, 2, np.random.RandomState(0))]
-    [[0, 0, 1], [0, 0, 1]]
     """
     own = np.arange(len(labels)) if groups is None else groups
     folds = balanced_folds(own, labels, n_folds, random_state)
@@ -223,17 +210,7 @@ _LEAST = 4.0 * float(np.finfo(float).eps)  # of log-odds, so that a lead within 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Constants that turn decision values into probabilities.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import Calibration
-    >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
-    >>> calibration = Calibration.fit(values, labels)
-    >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
-    array([[0.85, 0.15],
-           [0.51, 0.49],
-           [0.17, 0.83]])
-    """
+    """Constants that turn decision values into probabilities."""
 
     slope: np.ndarray  # (1,): positive
     intercept: np.ndarray  # (1,): of two classes; 0 for more

@@ -18,16 +18,7 @@ from ..solvers.trees import add_leaves
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
-    """``X @ coef.T + intercept``.
-
-    >>> import numpy as np
-    >>> from sklearn.linear_model import Ridge
-    >>> from kernelweave.recipes.trees import LinearScores
-    >>> X = np.arange(4.0)[:, None]
-    >>> LinearScores.of(Ridge(0.0).fit(X, 2.0 * X[:, 0] + 1.0)).predict(X[:2]).round(6)
-    array([[1.],
-           [3.]])
-    """
+    """``X @ coef.T + intercept``."""
 
     coef: np.ndarray  # (n_outputs, width)
     intercept: np.ndarray  # (n_outputs,)
@@ -61,16 +52,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TreeSum:
-    """Sums over the leaves of decision trees.
-
-    >>> import numpy as np
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> from kernelweave.recipes.trees import TreeSum
-    >>> X = np.arange(8.0)[:, None]
-    >>> forest = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0] ** 2)
-    >>> bool(np.allclose(TreeSum.of_forest(forest, X).predict(X)[:, 0], forest.predict(X), rtol=0, atol=1e-10))
-    True
-    """
+    """Sums over the leaves of decision trees."""
 
     width: int  # number of features
     # (n_trees,): the first node of each tree, and the first output that its leaves have values for

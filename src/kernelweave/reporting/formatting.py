@@ -171,11 +171,7 @@ LEVELS = (
 
 
 def evenly(items: Sequence[T], most: int) -> list[T]:
-    """At most `most` of the items, evenly spread, the first and the last among them.
-
-    >>> evenly(range(10), 4)
-    [0, 3, 6, 9]
-    """
+    """At most `most` of the items, evenly spread, the first and the last among them."""
     if len(items) <= most:
         return list(items)
     return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]

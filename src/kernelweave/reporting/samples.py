@@ -106,15 +106,7 @@ def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str,
 
 
 def principal(values: np.ndarray) -> np.ndarray:
-    """The first two principal components of the rows, signs made unique; zeros where there are fewer.
-
-    >>> import numpy as np
-    >>> principal(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5], [0.0, -0.5]])).round(2) + 0.0
-    array([[ 1. ,  0. ],
-           [-1. ,  0. ],
-           [ 0. ,  0.5],
-           [ 0. , -0.5]])
-    """
+    """The first two principal components of the rows, signs made unique; zeros where there are fewer."""
     centred = values - values.mean(axis=0)
     if centred.size == 0:
         return np.zeros((len(values), 2))
