@@ -25,7 +25,7 @@ from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.search import watched
 from .messages import counted_samples, listed, say, working
 
-SHARE = 0.25  # of the free memory, above which files are read block by block
+SHARE = 0.25  # share of the free memory above which files are read block by block
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -116,7 +116,7 @@ def opened(
         return None
     free = available_memory()
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    # A quarter of what is there is never reached by much smaller files, however well they are compressed.
+    # Much smaller files cannot take a quarter of the memory, however well they are compressed.
     if not is_wanted and (free is None or size * 20 < SHARE * free):
         return None
     kept = getattr(chosen, "keep_column", [])

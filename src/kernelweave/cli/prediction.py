@@ -1,7 +1,7 @@
 """``kernelweave predict``: predict new samples with a saved model, block by block.
 
-Which file of new samples is which view of the model is told by its name or by its columns. `explain` reads new samples
-as `predict` does.
+Files of new samples are assigned to the model's views by their names or their columns. `explain` reads new samples as
+`predict` does.
 """
 
 from __future__ import annotations

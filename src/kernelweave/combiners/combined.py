@@ -21,9 +21,8 @@ the fit                                     `theta`, `solution`, `history`
 
 A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights` and `restrict`. A
 subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements `n_samples`, `names`,
-`active`, `columns`, `sample_weights`, `replace` and `lookups` too. What must hold of every combined kernel is listed in
-``tests/combined_properties.py``. `PointwiseKernel` is for a function of the values of the base kernels: its subclasses
-implement `combine` only.
+`active`, `columns`, `sample_weights`, `replace` and `lookups` too. `PointwiseKernel` is for a function of the values of
+the base kernels: its subclasses implement `combine` only.
 """
 
 from __future__ import annotations

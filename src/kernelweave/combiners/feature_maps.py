@@ -18,11 +18,11 @@ normalize          here
 ``center``         features minus their mean; a stationary kernel depends on differences only
 =================  =======================================================================================
 
-Projections begin at random, at principal components, or at directions between classes. Copies of one kernel must not
-begin equal, or they stay equal, and while they are nearly equal separating their regions gains little, so that descent
-may stop there. So directions found from the data are turned at random, by about as much again, and gates begin a little
-open or closed. A given matrix is taken as it is. Since they are turned anyway, directions need not be exact: a few
-steps of iterative methods find them, and no matrix of products is formed.
+Projections begin at random, at principal components, or at directions between classes. Copies of one kernel that begin
+equal stay equal, and while they are nearly equal descent gains little by separating their regions and may stop. So a
+random part of about the same length is added to directions found from the data, and gates begin a little open or
+closed. For that reason directions need not be exact: a few steps of iterative methods find them, without a matrix of
+products. A matrix that the user gives is taken as it is.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _scaled_rows(values: Any, divisors: np.ndarray) -> Any:
 
 STARTS = ("random", "pca", "lda")
 RIDGE = 0.1  # in units of the mean eigenvalue of the scatter
-STEPS = 30  # of the iterative methods
+STEPS = 30  # steps of the iterative methods
 TURN = 1.0  # length of the random part that is added to each direction from the data
 
 

@@ -7,9 +7,9 @@ A form computes values and derivatives of a `FormKernel`, for non-negative weigh
 - `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
   feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 
-In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images
-K_m c are kept for each kernel: they stay true when the weights change, and give the derivative for nothing. Any other
-form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
+In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images K_m c
+are kept for each kernel: they stay valid when the weights change, and give the derivative without further products. Any
+other form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
 vectors once more, half of them by symmetry:
 
     -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
@@ -117,7 +117,7 @@ class FormFamily(KernelFamily):
         exact = training(stack)
         exact.prepare()
         self.form, self.diagonals, self.place = form, form.diagonals(exact), exact.place
-        # a weighted sum in parts, whose images stay true for all weights
+        # a weighted sum in parts, whose images stay valid for all weights
         is_sum = isinstance(form, Monomials) and form.is_weighted_sum and exact.present.all()
         self.base: TiledSum | None = exact.kept_sum() if is_sum else None
 

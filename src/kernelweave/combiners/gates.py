@@ -13,7 +13,7 @@ scale alone. Gates of *unit length*, sum_m g_m^2 = 1, leave no such way:
 with h = exp(s / 2) for a softmax, so that g^2 is the softmax, and h = sigmoid(s), all in logarithms. Equal scores,
 such as those of theta = 0, are the mean of the kernels.
 
-Gates are computed where codes are, through the array API: theta may be NumPy's wherever codes are.
+Gates are computed through the array API, on the device of the codes; theta may be a NumPy array all the same.
 
 ==================  ==========================================================================
 thesis              here
@@ -515,7 +515,7 @@ class GateFunction:
 
     @property
     def linear_kind(self) -> str | None:
-        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.gates`."""
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.features`."""
         if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
             return None
         return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"

@@ -24,8 +24,8 @@ Upsilon_i^j     C C', the outer product of coefficients
 taken from a path, inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003. Along it gates are learned from a part of
 the samples, each from the last with a little noise (V = 0 is stationary for copies of one kernel), and judged by the
 loss on the others (`stacks.held_out`): 0-1 for classes, squared for numbers, weighted as the samples are. The strongest
-penalty wins whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would be
-smoother, but prefers penalties that are too weak.
+penalty is taken whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would
+be smoother, but prefers penalties that are too weak.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class GatedFamily(KernelFamily):
         self.l2_path: pd.DataFrame | None = None  # how it was chosen
         self.strength = 0.0  # what ||V||^2 / 2 is multiplied by: l2 times J0
         self.mean: Solution | None = None  # the optimum under the mean kernel, where it was computed
-        self.passes = 0  # over blocks, which the next descent counts as its own
+        self.passes = 0  # passes over blocks, which the next descent counts as its own
 
     @property
     def n_kernels(self) -> int:
@@ -298,7 +298,7 @@ class GatedFamily(KernelFamily):
         return self._from_slopes(kernel, rows, *kernel.stack.slopes(kernel.gates, kernel.at, rows, coef, solution))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
-        """`pullback` of a solution, for nothing where that holds the images k_m (eta_m c) of its coefficients."""
+        """`pullback` of a solution, at no cost where that holds the images k_m (eta_m c) of its coefficients."""
         return self.pullback(kernel, solution.coef, solution)
 
     def _from_slopes(

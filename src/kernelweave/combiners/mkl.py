@@ -263,7 +263,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         )
 
 
-_LARGEST = 100  # of the logarithms of costs, whose squares are used
+_LARGEST = 100  # largest logarithm of costs, whose squares are used
 
 
 class EigenvalueCosts(BaseEstimator):

@@ -29,7 +29,7 @@ from ..engines.dask import Given, as_finished
 Records = list[dict[str, Any]]  # of a cell: one for each setting
 Measure = Callable[[str], Records]
 
-# Warnings about code, not about data: nothing that somebody who compares methods could act on.
+# Warnings about code, not data: users who compare methods can do nothing about them.
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 _thread = threading.local()
 

@@ -46,7 +46,7 @@ def spans_of(offsets: np.ndarray) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(offsets.tolist())]
 
 
-TARGET_BYTES = 2**23  # of X, that a block in memory takes about
+TARGET_BYTES = 2**23  # about how many bytes of X a block in memory takes
 
 
 @dataclass(frozen=True)

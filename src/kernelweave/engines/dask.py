@@ -8,11 +8,11 @@ them up first. Parameters travel in the other direction. Results are added in or
 so that a sum depends on how units are divided into batches, by rounding, and on nothing else. Each result depends on
 the one that it was made of, down to the chunks of the user's collection: Dask computes again what a lost worker held.
 
-Dask places a task by the sizes of what it depends on, and takes blocks for small: without a place of its own, a task
-may run on the worker that holds its arguments, and the batch would be sent there.
+Dask chooses the worker of a task by the sizes of what it depends on, and underestimates blocks: unless the worker is
+given, a task may run where its arguments are, and the batch would be sent there.
 
-Dask waits for ever where no worker is left. Here the wait ends with one error where no worker has been there for a
-while, where the scheduler is gone, or where a task has ended the worker that ran it too often. Ctrl-C, and any error,
+Dask waits for ever where no worker is left. Here the wait ends with one error if there has been no worker for a while,
+if the scheduler is gone, or if a task has ended the worker that ran it too often. Ctrl-C, and any error,
 cancels what was waited for.
 """
 
@@ -34,9 +34,9 @@ from .._extras import optional
 from ..kernels.resources import one_thread_each
 from .base import Engine, added
 
-WITHOUT_WORKERS = "30s"  # how long a cluster may be without workers; setting kernelweave.without-workers of Dask
-POLL = 0.5  # seconds between looks at the workers
-CONNECT = "10s"  # that connecting to a scheduler may take
+WITHOUT_WORKERS = "30s"  # how long a cluster may be without workers; Dask's setting kernelweave.without-workers
+POLL = 0.5  # seconds between checks of the workers
+CONNECT = "10s"  # how long connecting to a scheduler may take
 
 
 def distributed() -> Any:
@@ -151,7 +151,7 @@ def fetched(client: Any, futures: list[Any]) -> list[Any]:
     watch = Watch(client)
     while True:
         try:
-            # A short limit would cut transfers short, which Dask does not take well.
+            # A short limit would cut transfers off, which Dask does not handle well.
             return list(client.sync(partial(client.gather, futures, asynchronous=True), callback_timeout=watch.limit))
         except TimeoutError:
             if any(future.status == "error" for future in futures):  # the task's own TimeoutError
@@ -195,7 +195,7 @@ def places_of(client: Any, X: Any, n_chunks: int) -> list[Any]:
 
 
 def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str, int]) -> list[tuple[str, list[int]]]:
-    """The units of each thread: those on its worker, in order, as long as all threads have as many samples.
+    """The units of each thread: those on its worker first, in order, so that all threads have about as many samples.
 
     Of each unit `sizes` has the number of samples and `places` the worker that has it; `threads` is by worker. Returns
     worker and units of each thread that gets any, in the order of the first units.

@@ -184,7 +184,7 @@ def computed_here(parts: list[Any]) -> list[Any]:
     except ChunkError:
         raise
     except Exception:
-        # The error of Dask does not name it: one after the other is tried.
+        # Dask's error does not name the chunk: they are tried one after the other.
         for number, part in enumerate(parts):
             try:
                 part.compute()

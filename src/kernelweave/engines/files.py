@@ -1,4 +1,4 @@
-"""`FromFiles`: blocks that are read, worked on and dropped again in every pass; those that fit are held.
+"""`FromFiles`: blocks that are read again in every pass over the samples; results that fit into memory are held.
 
 A thread reads the next blocks while the present ones are worked on. What `replace` makes is held while it takes at most
 `HELD_SHARE` of the memory that is free; blocks beyond that are read and made again whenever they are used. So memory is
@@ -19,7 +19,7 @@ from ..kernels.resources import available_memory, blas_threads, in_blas_threads
 from .base import Engine, added
 from .memory import InMemory
 
-HELD_SHARE = 0.6  # of the free memory, that what is held may take
+HELD_SHARE = 0.6  # share of the free memory that held results may take
 
 
 class StoredBlocks(Protocol):

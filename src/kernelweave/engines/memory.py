@@ -88,9 +88,9 @@ class InMemory(Engine):
         return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))
 
 
-FEW_OUTPUTS = 8  # up to so many, values that are computed in the pass are multiplied by a loop instead of BLAS
+FEW_OUTPUTS = 8  # outputs up to which values that are computed in the pass are multiplied by a loop instead of BLAS
 FEW_FEATURES = 2**20  # of a block: samples times features of each
-TILE_BYTES = 2**19  # of values that are worked on together; they stay in the second cache of a core
+TILE_BYTES = 2**19  # bytes of values that are worked on together; they stay in the second cache of a core
 
 
 def tile_height(row_bytes: int) -> int:
@@ -241,7 +241,7 @@ class RecomputedTiles(_Tiles):
 
 
 class RecomputedRows(RecomputedTiles):
-    """The same with one output: values of all kernels side by side, whose products are those of `HeldRows`.
+    """`RecomputedTiles` for one output: values of all kernels side by side, whose products are those of `HeldRows`.
 
     Of Gaussian kernels, BLAS writes the exponents of a tile, and all its exponentials are computed together. The
     factors of samples are then in their amplitudes.
@@ -432,7 +432,7 @@ def _terms(losses: DualTerms, rows: slice, n_outputs: int) -> tuple[np.ndarray, 
 
 SAME = 1e-4  # differences of values in single precision to a map's own, relative to the largest
 
-# What was made for a map and a type; it is no part of the map's state, so that a copy of it is without.
+# What was made for a map and a type, beside the map, so that copies of the map do not carry it.
 _KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictionary()
 
 

@@ -68,7 +68,7 @@ def _second(
     spans = spans_of(offsets)
     found = tuple(np.zeros((widths[m], widths[h])) for m, h in wanted)
     for rows, tile in _tiles(block):
-        # the root is 0 where the view is missing, so that nothing is left there of the mean either
+        # the root is 0 where the view is missing, so that the mean vanishes there too
         parts = [roots[rows, m : m + 1] * (tile[:, span] - means[span]) for m, span in enumerate(spans)]
         for total, (m, h) in zip(found, wanted, strict=True):
             total += parts[m].T @ parts[h]

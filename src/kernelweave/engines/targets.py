@@ -1,9 +1,9 @@
 """Targets of blocks: what is counted in them before a fit, and what makes the machine of some samples from their y.
 
-`count_samples`, `count_labels` and `count_numbers` are functions of a block (`rows.Rows`) that check its targets where
+`count_samples`, `count_labels` and `count_numbers` are functions of a block (`base.Rows`) that check its targets where
 they are and whose results add up. From their sum an estimator makes a `ClassTargets`, `NumberTargets` or
-`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to wherever the
-samples are, and the same for blocks and for samples that are whole in memory.
+`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to the samples
+on a cluster, and the same for blocks and for samples that are whole in memory.
 """
 
 from __future__ import annotations

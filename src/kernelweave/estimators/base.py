@@ -1,9 +1,9 @@
 """What the three estimators share: from X and kernels to a fitted machine, and from new X to decision values.
 
-A fit opens the samples wherever they are (`samples`), makes the machine (`_targets`) and the stack of kernels
-(`training`), lets the combiner find the kernel and the machine's optimum, and stores the combined kernel over the
-support vectors or the weight vectors of explicit features. Everything that differs between methods is in the combiner
-and its kernel, and everything that differs between forms of kernels is in the stack.
+A fit opens the samples in memory, in files or on Dask (`samples`), makes the machine (`_targets`) and the stack of
+kernels (`training`), lets the combiner find the kernel and the machine's optimum, and stores the combined kernel over
+the support vectors or the weight vectors of explicit features. Everything that differs between methods is in the
+combiner and its kernel, and everything that differs between forms of kernels is in the stack.
 """
 
 from __future__ import annotations

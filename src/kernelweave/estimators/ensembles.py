@@ -132,7 +132,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
-            # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
+            # Measured: a kernel, its copy without absent samples, and the memory of the discriminant's eigenproblem.
             needed = 5 if given.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, held_out = [], []

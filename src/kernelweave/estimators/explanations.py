@@ -1,4 +1,4 @@
-"""What decides, and where: the parts of decision values, the weights of features, and what gates and projections do.
+"""Explanations of a fitted model: parts of decision values, weights of features, gates and projections of samples.
 
 A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values that are sums too:
 

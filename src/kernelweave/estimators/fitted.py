@@ -1,4 +1,4 @@
-"""What every fitted model over several kernels offers: the kernels that it reads, and their extension by new ids.
+"""The kernels of a fitted model: which ones it reads, and how they are extended by new ids.
 
 `extension` makes extended kernels and ids of blocks of similarities for several kernels. Kernels that read one id
 column must give a sample the same id there. A sample that one of their blocks lacks gets its id in that kernel too,
@@ -305,7 +305,7 @@ def _extend_group(
     labels: pd.Index | None,
     extended: dict[int, Precomputed],
 ) -> pd.Series:
-    places = {}  # of the samples in each block; -1 for those that it lacks
+    places = {}  # positions of the samples in each block; -1 for those that it lacks
     for m in group:
         if m in read:
             own = read[m].labels

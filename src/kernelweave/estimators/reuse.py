@@ -1,4 +1,4 @@
-"""What fits with other settings reuse: the kernels of folds, and solutions along a path.
+"""What fits with different settings share: the kernels of folds, and solutions along a path.
 
 Models that differ in the combiner's parameters or in C, fitted to the same samples, have the same base kernels. A
 search computes those fold by fold (`SharedFoldKernels.of_fold`) and sets `parameters` on each candidate, whose kernels

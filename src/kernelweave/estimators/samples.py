@@ -1,6 +1,6 @@
-"""Samples wherever they are: those of a fit as an engine over blocks, new ones as X of a method.
+"""Samples in memory, in files or on Dask: those of a fit become an engine over blocks, new ones are X of a method.
 
-A fit begins with `samples_of`, an engine over `engines.base.Rows`, whatever X is:
+A fit begins with `samples_of`, which makes of any X an engine over `engines.base.Rows`:
 
 ==================================  =======================================================================
 X                                   blocks
@@ -54,7 +54,7 @@ from ..views.table import ColumnInBlocks
 from .progress import bars_of
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory
-WHOLE_SHARE = 0.5  # of the free memory, that X of an exact fit may take
+WHOLE_SHARE = 0.5  # share of the free memory that X of an exact fit may take
 
 
 @dataclass(frozen=True)

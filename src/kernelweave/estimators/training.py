@@ -8,7 +8,7 @@ approximation  storage    stack
 None           "dense"    `Matrices`: Gram matrices are held, or made when a combiner reads them
 None           "lazy"     `Tiles`: kernels are computed in parts, on the host or on a device
 None           "auto"     matrices while all of them take at most `dense_bytes` of the configuration, and tiles
-                          beyond it; matrices where a part of the model cannot be had in parts; tiles on a device
+                          beyond it; matrices where a part of the model needs them; tiles on a device
 others         "dense"    `Features` that are held
 others         "lazy"     `Features` that are computed again in each pass over the samples
 others         "auto"     held while they take at most `MEMORY_SHARE` of the free memory
@@ -76,7 +76,7 @@ ROUNDINGS = 8.0
 #: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
 #: for a million on an accelerator, which grow with the square of the number.
 LARGEST_ON_HOST, LARGEST_ON_DEVICE = 100_000, 1_000_000
-MEMORY_SHARE = 0.6  # of the free memory that explicit features may take
+MEMORY_SHARE = 0.6  # share of the free memory that explicit features may take
 FEATURES = 'approximation="nystroem"'
 EXACT = "approximation=None for the exact model"
 
@@ -123,7 +123,7 @@ def explained_memory_errors(stack: Any) -> Iterator[None]:
         raise kernel_memory_error(*needed, instead=stack.instead) from error
 
 
-# What cannot be had
+# Combinations that are refused
 
 
 def lacking(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels) -> str | None:

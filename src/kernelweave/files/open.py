@@ -147,9 +147,9 @@ def _as_labels(values: np.ndarray) -> np.ndarray:
     return cleaned
 
 
-BLOCK_BYTES = 2**23  # of X, that a block takes about
+BLOCK_BYTES = 2**23  # about how many bytes of X a block takes
 MOST_ROWS, LEAST_ROWS = 8192, 64  # of a block, by default
-TEXT_BYTES = 64  # of a cell of text, about
+TEXT_BYTES = 64  # bytes of a cell of text, about
 
 
 @dataclass(frozen=True)

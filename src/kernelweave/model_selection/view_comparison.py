@@ -40,7 +40,7 @@ _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
 _FOLD_COLUMNS = ["fold", "view", "kernels", "score", "score_together", "difference"]
 _FOLD_COLUMNS += ["stored_samples", "prediction_cost", "samples"]
-N_RESAMPLES = 200  # of a bootstrap: its standard error is then known to 5 per cent
+N_RESAMPLES = 200  # resamples of a bootstrap: its standard error is then known to 5 per cent
 _SEED = 0  # of the bootstrap: all models of all folds see the same resamples
 _SAME = 1e-9  # between a score and the mean that it is, relative: metrics may sum in another order
 _METRICS = ("accuracy", "R2", "squared", "absolute", "area")  # those that are known, means first
@@ -227,7 +227,7 @@ class _Job:
         objects = self._kernels(train, test)
         together, *others = self.parts
         estimator = self.subsets.of(together.names, objects)
-        known: dict[bytes, Scored] = {}  # what the whole model reaches, by the samples it was scored on
+        known: dict[bytes, Scored] = {}  # scores of the whole model, by the samples it was scored on
         record, whole = self._measured(together, estimator, train, test, seed, None, known)
         if whole is None:
             return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
@@ -483,8 +483,8 @@ class Scored:
 def take_apart(models: Sequence[Scored], units: Units) -> None:
     """Find out what the score is, of all models of a fold, and take it apart.
 
-    A metric is told by its values, for it may be given as any callable. Of a few samples two metrics may have the same
-    value by chance, but not for all models, unless these are all right.
+    The metric is recognised by its values, since it may be given as any callable. Of a few samples two metrics may have
+    the same value by chance, but not for all models, unless these are all right.
     """
     defined = [one for one in models if np.isfinite(one.score)]
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()
@@ -574,5 +574,5 @@ class _CachedModel:
                 self._outputs[name] = np.asarray(own(self._X))
             return self._outputs[name][self._rows]
 
-        output.__name__ = name  # by which scikit-learn's scorers tell what they have
+        output.__name__ = name  # by which scikit-learn's scorers recognise the model
         return output

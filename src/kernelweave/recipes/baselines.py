@@ -1,4 +1,4 @@
-"""What people would otherwise take, and late integration: models that `compare` sets beside kernel machines.
+"""Baselines that `compare` sets beside kernel machines: models of all columns, and late integration of views.
 
 `ColumnModel` is logistic or ridge regression, a random forest or gradient boosting on all columns. `StackedViews` is a
 kernel machine for each view and a regression on their decision values: with f_v(x) those of view v, and mean_v their
@@ -153,7 +153,7 @@ FOR_FEW = {"max_leaf_nodes": 8, "max_features": 0.3}
 LEAF, SMALL_LEAF = 20, 5  # samples of a leaf; the smaller one where most columns are flags of rare categories
 MOST_COLUMNS = 1000  # of which a split is the best
 LARGE, RAREST = 10_000, 20
-COMPONENTS = 50  # of documents, and of sparse tables, that gradient boosting reads
+COMPONENTS = 50  # components of documents and sparse tables that gradient boosting reads
 
 
 class ColumnModel(Decisions):

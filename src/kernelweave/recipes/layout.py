@@ -33,7 +33,7 @@ class ViewColumns:
     names: list[str]  # what the columns are called in the table
     kinds: list[str]  # "number", "category" or "text" for each column, or "similarity"
     is_sparse: bool = False  # whether the view is one column of sparse rows in the table
-    # (n_columns,): of a view of numbers without gaps: what stands in the place of gaps of new samples
+    # (n_columns,): of a view of numbers without gaps: the means, which fill gaps of new samples
     means: np.ndarray | None = None
 
     @property

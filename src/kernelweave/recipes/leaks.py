@@ -174,7 +174,7 @@ def _is_function(values: np.ndarray, numbers: np.ndarray) -> bool:
 MOST_EXPECTED = 0.05  # chance twins
 FEWEST_DIFFERENT = 10  # samples of a part, so that there are 45 pairs by which shares are known
 _MOST_PARTS = 8
-_DIGITS = 6  # of a similarity: those of two equal samples differ by rounding, which is far less
+_DIGITS = 6  # of similarities: those of two equal samples differ by rounding, which is far less
 
 
 @dataclass(frozen=True)

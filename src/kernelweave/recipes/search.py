@@ -106,7 +106,7 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 @dataclass(frozen=True)
 class Found:
     setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
-    score: float  # its mean score, NaN where no fold could be had
+    score: float  # its mean score, NaN where there is no fold
     table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
     # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
     # fitted to; NaN for those never tested

@@ -175,7 +175,7 @@ class Search:
 
         def relative(x: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal best
-            # f does not change with the scale of x, and no kernel at all fills no component.
+            # f does not change with the scale of x; without any kernel no component is filled.
             if not x.any():
                 return 1.0 / unit, np.zeros(n_kernels)
             point = self._point(x / x.sum())

@@ -13,10 +13,10 @@ import inspect
 try:
     import triton
     import triton.language as tl
-except ImportError:  # `fused.is_fused` is false then
+except ImportError:  # nothing here is called then
     triton = None
 
-# Whole numbers of which no machine code depends: one program serves all sizes.
+# Whole numbers that the machine code does not depend on: one program serves all sizes.
 SIZES = ("n_rows", "n_share", "n_tiles", "per_split", "amplitude_step", "n_codes", "n_kernels")
 
 
@@ -108,7 +108,7 @@ def gate_tiles(
     codes, theta, gates, n_rows, n_share, n_codes, n_kernels,
     KIND: tl.constexpr, PADDED: tl.constexpr, CODES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Linear gates of samples that have all views; kinds are those of `gates.KINDS`."""
+    """Linear gates of samples that have all views; kinds are positions in `features.GATE_KINDS`."""
     m = tl.arange(0, PADDED)
     k = tl.arange(0, CODES)
     there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]

@@ -54,8 +54,8 @@ from .features import (
     serves_pass,
 )
 
-PIECE = 2**17  # samples that cross over at once
-ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores are
+PIECE = 2**17  # samples that are sent to the device at once
+ROUNDING = 1e-8  # relative error of a pass in float32, in which weights and scores are rounded
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ def _walk(result: Any, place: Place, visit: Callable[[Any], Any]) -> Any:
 # Making blocks
 
 MOST_ROWS = 2**22  # samples of a block
-WORK = 24  # arrays of one number for each sample of a block and kernel, that a pass makes beside
-SHARE = 0.92  # of the free memory, that may be used
+WORK = 24  # further arrays of a pass with one number for each sample of a block and kernel
+SHARE = 0.92  # share of the free memory that may be used
 
 
 @dataclass(frozen=True)
@@ -302,14 +302,8 @@ def blocks_on_device(
 ) -> tuple[OnDevice, bool]:
     """An engine over `DeviceBlock`s, and whether features are held.
 
-    `rows`: all samples, in order; `n_samples`: of all; `preparation`: what makes a `Block` of `Rows` on the host:
-    targets, losses and presence are its own; features are made here; `storage` ({"auto", "dense", "lazy"}): whether
-    features are held, or computed again in each pass; "auto" holds them where they fit.
-
-    Raises
-    ------
-    KernelMemoryError
-        Where the device has too little memory, before anything is made.
+    `preparation` makes a `Block` of `Rows` on the host, with targets, losses and presence; features are made here. A
+    `KernelMemoryError` says that the device has too little memory, before anything is made.
     """
     place, dtype = place.precisely(), np.dtype(preparation.dtype).name
     maps = [PlacedMap.of(found, place, dtype) for found in preparation.maps]
@@ -424,7 +418,7 @@ def _joined_rows(parts: list[Rows]) -> Rows:
 
 # Prediction
 
-VALUES = 2**25  # raw values of new samples that are there at once
+VALUES = 2**25  # raw values of new samples in memory at once
 PENDING = 8  # pieces whose values are waited for at once
 
 # The maps of each stack at the last place; no part of its state, so that a copy or a saved model is without them.

@@ -12,7 +12,7 @@ so that a pass needs raw values only: kernel values to landmarks (`SourcePart`),
 `LandmarkFeatures` compute kernels that are functions of products of feature vectors in float32 by programs of a CUDA
 device, one output at a time, kernels of one kind and width in one launch; what these leave out goes tile by tile.
 
-Linear gates are two programs in the place of some thirty operations of torch on small rows. They serve gates of samples
+Linear gates are two programs, which replace some thirty operations of torch on small rows. They serve gates of samples
 that have all views, with scores <v_m, x> + v_m0 of a few codes x; amplitudes name such gates by `linear_kind`. All
 others are computed by the amplitudes themselves.
 """
@@ -87,7 +87,7 @@ class Layout:
 
     `columns` has the column of each weight, `padded` and `width` are powers of 2 from the number of kernels and the
     columns of the widest one on, and `places` says where each weight's column is among `padded` x `width`. `starts` and
-    `widths` are those of each kernel's columns, with the columns of zeros.
+    `widths` are those of each kernel's columns, including the columns of zeros that fill them up.
     """
 
     def __init__(self, offsets: np.ndarray, place: Place):
@@ -148,7 +148,7 @@ class HeldFeatures(DeviceFeatures):
         return self.place.xp.concat([self.matrix[rows, columns] for columns in self.columns], axis=1)
 
 
-TILE_VALUES = 2**25  # raw values that are there at once
+TILE_VALUES = 2**25  # raw values in memory at once
 
 
 class Part(ABC):
