@@ -515,7 +515,7 @@ class GateFunction:
 
     @property
     def linear_kind(self) -> str | None:
-        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.features`."""
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for programs of a device."""
         if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
             return None
         return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"
