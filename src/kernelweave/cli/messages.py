@@ -128,14 +128,14 @@ def _short_warnings() -> Iterator[None]:
 
 
 def _escape_what_the_terminal_lacks() -> None:
-    """Letters that the terminal's encoding lacks are printed as escapes; they are no reason to fail."""
+    """Print letters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Send what is still to be printed nowhere: the interpreter prints it at its end, and would fail again."""
+    """Discard output not yet printed: the interpreter would print it at its end, and fail again."""
     with suppress(OSError, ValueError):  # a stream without a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

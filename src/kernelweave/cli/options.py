@@ -70,7 +70,7 @@ def id_column(text: str) -> str | bool:
 
 
 def separator(text: str) -> str:
-    """One character; the tab also in words."""
+    """One character; a tab may be written in words."""
     text = {r"\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(rf"must be one character, such as ; or \t (tab), not {text!r}")
@@ -86,7 +86,7 @@ def encoding(text: str) -> str:
 
 
 def path(text: str) -> Path:
-    """A path, that of a user's home folder written out."""
+    """A path, with the user's home folder expanded."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, not {text!r}")
     return Path(os.path.expanduser(text))  # that of pathlib fails where there is no such user

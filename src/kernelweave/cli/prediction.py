@@ -249,7 +249,7 @@ def load_model(chosen: argparse.Namespace) -> Any:
 
 
 class OpenBlocks:
-    """The blocks of a table, for what goes through `files.ViewBlocks`."""
+    """The blocks of a table as `files.ViewBlocks`."""
 
     def __init__(self, table: OpenViews):
         self._table = table
@@ -452,7 +452,7 @@ class _Found:
 
 
 def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple[str, pd.DataFrame]]:
-    """What the files call the ids, and the predictions of each block, which are counted."""
+    """The name of the ids in the files, and the predictions of each block, which are counted."""
     with working("predicting: 0 samples") as show:
         for X in samples:
             table = predictions(model, X)

@@ -261,7 +261,7 @@ class CombinedKernel(ABC):
         """
 
     def _over(self, stack: Any, **changed: Any) -> Self:
-        """A copy over what prediction keeps of the stack, some attributes changed, without solution and history."""
+        """A copy over the stack as prediction needs it, without solution and history, some attributes changed."""
         lean = copy(self)
         lean.stack = stack
         for name in self._of_fit:
@@ -438,7 +438,7 @@ class PointwiseKernel(CombinedKernel):
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """K, in the place of `out` if that is given."""
+    """K, written into `out` if that is given."""
     if out is None:
         return K
     out[...] = K

@@ -75,7 +75,7 @@ class ViewFeatures:
         return self._normalized(values, present, tell=True)
 
     def _gain(self, kernel: ViewKernel, values: Any, weight: np.ndarray) -> float:
-        """What the kernel is multiplied by, beyond what is done to the rows."""
+        """The factor of the kernel, beside the normalisation of the rows."""
         if self.method == "unit-trace":
             with np.errstate(over="ignore"):
                 shares = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -94,18 +94,18 @@ class ViewFeatures:
         return float(1.0 / mean) if mean > 0.0 else 0.0
 
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
-        """What `directions` are applied to, of new samples: their normalised features."""
+        """The normalised features of new samples, to which `directions` are applied."""
         return self.of(stack.kernels[m], views)
 
     def of(self, kernel: Any, views: Views) -> Any:
         return self._normalized(*kernel.read(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """A projection of features as one of what `read` gives."""
+        """A projection of features, in terms of the values that `read` returns."""
         return W
 
     def settled(self) -> ViewFeatures:
-        """What `read` needs, once `directions` are known."""
+        """A copy with what `read` needs, once `directions` are known."""
         return self
 
     def _normalized(self, values: Any, present: np.ndarray, tell: bool = False) -> Any:
@@ -173,14 +173,14 @@ class KernelFeatures:
         return self.training
 
     def read(self, stack: KernelStack, m: int, views: Views) -> np.ndarray:
-        """What `directions` are applied to, of new samples: kernel values to all training samples."""
+        """Kernel values of new samples to all training samples, to which `directions` are applied."""
         return stack.cross(m, views, stack.kernels[m].present(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
         return W if self.training is None else self.training @ (self._inverse[:, None] * W)
 
     def settled(self) -> KernelFeatures:
-        """What `read` needs, once `directions` are known: nothing of the size of the Gram matrix."""
+        """A copy with what `read` needs, once `directions` are known; the size of the Gram matrix is not kept."""
         lean = copy(self)
         lean.training = None
         return lean
@@ -322,7 +322,7 @@ def _towards(centered: _Centered, target: np.ndarray, limit: int) -> np.ndarray:
 
 
 def _principal(centered: _Centered, found: np.ndarray, count: int, rng: np.random.RandomState) -> np.ndarray:
-    """Leading principal directions of what directions found before leave, by subspace iteration."""
+    """Leading principal directions outside of those found before, by subspace iteration."""
     block = rng.normal(size=(centered.shape[1], count))
     for _ in range(STEPS):
         block = np.linalg.qr(block - found @ (found.T @ block))[0]

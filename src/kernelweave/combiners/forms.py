@@ -257,7 +257,7 @@ class Monomials:
         return shares
 
     def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """Coefficients times what the columns of training samples are multiplied by because they lack views."""
+        """Coefficients times the factors of training samples that lack views."""
         return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
 
     @property
@@ -269,7 +269,7 @@ class Monomials:
         return [q for degree in degrees for q in combinations_with_replacement(range(n_kernels), degree)]
 
     def factor_of(self, degree: int) -> float:
-        """What monomials of a degree are multiplied by: h_d has c^(d - degree) with each of them."""
+        """The factor of monomials of a degree: h_d has c^(d - degree) with each of them."""
         return self.products * self.constant ** (self.degree - degree) + self.sums * (degree == 1)
 
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:

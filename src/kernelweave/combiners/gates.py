@@ -183,7 +183,7 @@ def _sigmoid(xp: Any, scores: Any) -> Any:
 
 
 def parameters_like(theta: Any, codes: Any) -> Any:
-    """Parameters in the place of codes, and in their precision."""
+    """Parameters on the device of the codes, and in their precision."""
     return place_of(codes).asarray(theta, precision_of(codes))
 
 
@@ -507,7 +507,7 @@ class GateFunction:
     def pullback(
         self, theta: np.ndarray, block: Any, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """dP/dV from the slopes of P by the gates, where the codes are."""
+        """dP/dV from the slopes of P by the gates, on the device of the codes."""
         codes = block.codes[rows]
         if is_compiled(self.gate, codes):
             return compiled_pullback(self.gate, theta, codes, amplitudes, slopes)
@@ -522,7 +522,7 @@ class GateFunction:
 
 
 def is_compiled(gate: Gate, codes: Any) -> bool:
-    """Whether gates are of the plain form, with codes in memory."""
+    """Whether compiled code serves the gates: they are of the plain form, with codes in memory."""
     return type(gate) in (Softmax, Sigmoid) and isinstance(codes, np.ndarray) and codes.dtype.kind == "f"
 
 

@@ -40,7 +40,7 @@ SCALINGS = ("unit-mean", "unit-row", "standard", None)
 
 
 class Source:
-    """What gating inputs are made of: `fit` and `read` give values of samples, and which of them are there."""
+    """What gating inputs are made of: `fit` and `read` give values of samples, and a mask of those that are there."""
 
     takes_sparse = False
 
@@ -52,7 +52,7 @@ class Source:
         """Install a kernel with further ids in the place of the gating kernel; there is none by default."""
 
     def joined(self, views: Views, parts: Iterable[tuple[Any, np.ndarray, str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Features side by side, of values, which samples have them, and what they are called in errors."""
+        """Features side by side; each part has values, a mask of the samples that have them, and a name for errors."""
         values, there = [], []
         for features, present, what in parts:
             values.append(dense(features, what, self.takes_sparse))
@@ -63,7 +63,7 @@ class Source:
 
 
 class GatingInputs:
-    """The gating inputs of samples, by constants of the training samples."""
+    """The gating inputs of samples, scaled by constants of the training samples."""
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
         check("the gating inputs", "scaling", scaling, Choice(*SCALINGS))
@@ -319,7 +319,7 @@ def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
 
 
 def check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
-    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is."""
+    """Refuse samples that lack gating inputs where views can be fetched: gates decide which views are fetched."""
     if views.can_fetch and not there.all():
         raise ValueError(
             f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "

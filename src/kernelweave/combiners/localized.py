@@ -103,7 +103,7 @@ class GatedSum(KernelsTimesAmplitudes):
         return GateFunction(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
 
     def settle(self, solution: Solution, machine: Machine) -> None:
-        """Find out what a fitted model shows of the gates of training samples in blocks, at a solution."""
+        """Find what a fitted model shows of the gates of training samples in blocks, at a solution."""
         self.totals = training(self.stack).gate_totals(self.function, solution, machine)
         if self.totals is not None:
             count = self.totals.count[0].sum()
@@ -114,7 +114,7 @@ class GatedSum(KernelsTimesAmplitudes):
 
     @property
     def has_cheap_blocks(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
-        """Whether the P matrices are there, of which `block` and `product` read a part."""
+        """Whether the P matrices exist, so that `block` and `product` read a part of them."""
         return training(self.stack).has_cheap_blocks
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
@@ -236,7 +236,7 @@ class GatedSum(KernelsTimesAmplitudes):
         return None if found is None else (found[0].T, found[1])
 
     def complete(self, m: int, views: Views, rows: np.ndarray) -> Views:
-        """Some samples, of which each has the view of kernel m; it is fetched where it is missing and can be."""
+        """Some samples with the view of kernel m, which is fetched where it is missing and can be."""
         part = views if len(rows) == views.n_samples else views.rows(rows)
         kernel = self.stack.kernels[m]
         partly = getattr(kernel, "takes_missing_cells", False)
@@ -390,7 +390,7 @@ PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
 def choose_l2(
     family: GatedFamily, machine: Machine, theta: np.ndarray, rng: np.random.RandomState, learner: Learner
 ) -> tuple[float, list[Start], pd.DataFrame]:
-    """Follow the path from theta on parts of the samples: the penalty, what each part taught under it, and a table."""
+    """Follow the path from theta on parts of the samples; returns penalty, starts learned on each part, and a table."""
     parts = family.stack.parts(machine, rng)
     noise = SMALL * rng.normal(size=(len(parts), len(PATH), len(theta)))
     found = in_threads(
@@ -456,7 +456,7 @@ class GatedCombiner(DescentCombiner):
         return frozenset({"gates", "region", "local_values"})
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """Whole matrices for kernel values to all samples; samples and solves for what features cannot have."""
+        """Whole matrices for kernel values to all samples; samples and solves where features do not suffice."""
         name, found = type(self).__name__, dict[str, str]()
         if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
             found["gram"] = "KernelMap without n_landmarks reads the kernel values of all pairs of samples"

@@ -141,7 +141,7 @@ class WeightProblem:
 
     @property
     def least(self) -> float:
-        """What J counts as at least where a gap is relative to it, at the latest weights."""
+        """The least value of J that relative gaps are measured by, at the latest weights."""
         return self.machine.least_objective(self._K)
 
     def _note(self, solution: Solution) -> None:
@@ -191,11 +191,11 @@ class OptimalWeights(NamedNumbers, Combiner):
         return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The set of x, with r."""
+        """The feasible set of x, with r."""
         raise NotImplementedError
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
+        """The weights x, by evaluations of `problem` with a call of `tell` after each, to a relative gap of `tol`."""
         return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:

@@ -118,7 +118,7 @@ class EasyMKL(ChosenWeights):
 
 
 class Margin(SquaredHinge):
-    """The squared hinge at C = (1 - lam) / lam, whatever a sample costs; with bounds that no coefficient reaches.
+    """The squared hinge at C = (1 - lam) / lam for every sample; with bounds that no coefficient reaches.
 
     1/2 c_i^2 / C is a part of the optimum J, which is at most the loss of f = 0, n C / 2.
     """

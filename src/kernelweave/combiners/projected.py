@@ -164,7 +164,7 @@ class ProjectedKernel(GatedSum):
 
     @property
     def directions(self) -> list[np.ndarray]:
-        """What makes points of what the maps read of new samples, for each kernel."""
+        """The matrices that turn what the maps read of new samples into points, for each kernel."""
         if self._directions is None:
             matrices = self.layout.projections(self.theta)
             self._directions = [each.directions(W) for each, W in zip(self.maps, matrices, strict=True)]

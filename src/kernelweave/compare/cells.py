@@ -164,7 +164,7 @@ def frame_digest(X: pd.DataFrame) -> str:
 
 
 def described(value: Any) -> Any:
-    """A parameter as text that differs where it differs; `repr` alone would cut frames short."""
+    """A parameter as text that differs where the parameter does; `repr` alone would cut frames short."""
     if isinstance(value, pd.DataFrame | pd.Series):
         return [type(value).__name__, frame_digest(pd.DataFrame(value))]
     if isinstance(value, Mapping) and any(isinstance(part, pd.DataFrame | pd.Series) for part in value.values()):
@@ -185,7 +185,7 @@ def in_full(value: Any) -> Any:
 
 
 def _bytes(part: np.ndarray) -> bytes:
-    """The bytes of an array; those of objects are addresses, so that their text is taken."""
+    """The bytes of an array; of objects, which are stored as addresses, those of their text."""
     if part.dtype.kind == "O":
         return json.dumps([f"{type(entry).__name__} {entry}" for entry in part.ravel()]).encode()
     return np.ascontiguousarray(part).tobytes()

@@ -151,7 +151,7 @@ def _candidate(model: CohortModel, problem: Problem) -> dict[str, CohortModel]:
 
 
 def _folder(protocol: NestedFolds, quick: bool) -> str:
-    """Where cells are: runs with other folds are kept apart, so that going back to them costs nothing."""
+    """The folder of the cells: runs with other folds are kept apart, so that going back to them costs nothing."""
     name = f"{protocol.n_folds}-folds"
     name += f"-{protocol.n_repeats}-times" if protocol.n_repeats > 1 else ""
     return f"{name}-seed-{protocol.random_state}" + ("-quick" if quick else "")

@@ -82,7 +82,7 @@ class FoldSource(ABC):
 
     @abstractmethod
     def digest(self, loaded: Any) -> Any:
-        """What is the same where data and folds are the same."""
+        """A value that is equal where data and folds are equal."""
 
     @abstractmethod
     def prepare(self, loaded: Any, fold: int) -> Measure:
@@ -173,7 +173,7 @@ _opening = threading.Lock()
 
 @contextmanager
 def _counting_warnings() -> Iterator[None]:
-    """`warnings_by_thread` while any thread of this process runs a fold: it is of the whole process."""
+    """`warnings_by_thread` while any thread of this process runs a fold: warnings are handled per process."""
     with _opening:
         if not _open:
             context = warnings_by_thread()

@@ -146,7 +146,7 @@ def _home(data_home: Any) -> Path | None:
 
 
 def data_folder(data_home: Any = None) -> Path | None:
-    """The folder with the files, as other processes find it too; None where there is none."""
+    """The folder with the files as an absolute path, for other processes too; None where there is none."""
     home = _home(data_home)
     return None if home is None else home.absolute()
 
@@ -174,7 +174,7 @@ def _stored(spec: DatasetSpec) -> list[str]:
 
 
 def _selectors(spec: DatasetSpec, data: Any) -> dict[str, Any]:
-    """What a kernel takes as its view, by name: the name itself, or the positions of a CSR matrix's columns."""
+    """The view of a kernel, by name: the name itself, or the positions of a CSR matrix's columns."""
     if spec.is_text:
         return {"x": slice(0, data.shape[1])}
     if spec.sparse:

@@ -23,7 +23,7 @@ _MOST_CLASSES = 20
 
 
 def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The model with an attribute inside searches and pipelines, and what turns their input into its input.
+    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs.
 
     Of the steps of a pipeline that have the attribute, the last one is taken.
     """
@@ -122,7 +122,7 @@ def check_length(y: Any, n_samples: int, name: str, of: str) -> np.ndarray | Non
 
 
 def check_support(estimator: Any, n_samples: int) -> np.ndarray | None:
-    """Rows of X that are support vectors; None for a model on explicit features, which has none."""
+    """Rows of X that are support vectors; None for a model on explicit features."""
     if offers(estimator, "feature_coef_"):
         return None
     model, _ = locate(estimator, "support_")

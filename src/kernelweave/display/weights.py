@@ -454,7 +454,7 @@ class GatingDisplay:
         return new_axes(self.gates.shape[1], given, sharex=True, sharey=True, **shape)
 
     def _tint(self, ax: Any, gates: np.ndarray) -> None:
-        """The colour of the strongest kernel, as opaque as its lead over an even share is large."""
+        """The colour of the strongest kernel, more opaque the larger its lead over an even share."""
         from matplotlib.colors import to_rgb
 
         n_kernels = gates.shape[2]

@@ -143,5 +143,5 @@ def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def in_any_place(function: Any) -> Any:
-    """Mark a function of blocks that serves arrays of any place, and so blocks on a device as they are."""
+    """Mark a function of blocks that also takes arrays of a device, and so needs no second form."""
     return on_device(function)(function)

@@ -62,7 +62,7 @@ def n_workers(client: Any) -> int:
 
 
 class Watch:
-    """Raises where the cluster has been without workers for too long."""
+    """Raises an error if the cluster has been without workers for too long."""
 
     def __init__(self, client: Any):
         self.client, self.limit = client, patience()
@@ -259,7 +259,7 @@ class Step:
         return self.function(block, *self.arguments)
 
     def __dask_tokenize__(self) -> str:
-        """A name of its own: Dask would read all arguments to find one, which takes longer than sending them."""
+        """A unique name: Dask would read all arguments to find one, which takes longer than sending them."""
         return uuid.uuid4().hex
 
 
@@ -297,7 +297,7 @@ class OnDask(Engine):
         self.fit.add(self)
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One task per batch; few sums are added here, many by further tasks before."""
+        """One task per batch; few sums are added here, many by further tasks before that."""
         name, token = step_name(function), uuid.uuid4().hex
         step = Step(function, arguments)
         keys: list[Any] = [(f"{name}-{token}", place) for place in range(len(self.batches))]

@@ -128,7 +128,7 @@ def _divided(values: Any, name: str, rows: _Lengths) -> list[Any]:
 
 
 def _like_frame(values: Any, rows: _Lengths) -> Any:
-    """A series or data frame that is divided as X is, or as an array of known chunks where that is not to be had."""
+    """A series or data frame divided as X is, or an array of known chunks where that is impossible."""
     X = rows.X
     if is_array(X):
         return values.to_dask_array(lengths=True)
@@ -232,7 +232,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reader:
-    """What makes a `Part` of a chunk, where the chunk is."""
+    """Makes a `Part` of a chunk, where the chunk is."""
 
     columns: list[Any] | None
     n_columns: int

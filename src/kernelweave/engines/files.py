@@ -32,12 +32,6 @@ class StoredBlocks(Protocol):
 
 
 class FromFiles(Engine):
-    """Blocks in files.
-
-    `held` has results by the number of the block, each with the number of `steps` that led to it. `watch` returns a
-    context for each pass, whose value is called as ``moved(done, total)`` with numbers of blocks.
-    """
-
     def __init__(
         self,
         source: StoredBlocks,
@@ -103,7 +97,7 @@ class FromFiles(Engine):
 
 
 def bytes_of(result: Any, seen: set[int] | None = None) -> int:
-    """The bytes of all arrays in an object, each counted once, about."""
+    """About how many bytes all arrays in an object take, each counted once."""
     seen = set() if seen is None else seen
     if result is None or isinstance(result, str | bytes | int | float | type) or id(result) in seen:
         return 0

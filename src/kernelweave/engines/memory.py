@@ -98,7 +98,7 @@ def tile_height(row_bytes: int) -> int:
 
 
 class Chunk(NamedTuple):
-    """Samples of a block in a pass: what their losses are made of, and what is filled.
+    """Samples of a block in a pass: inputs of their losses, and the arrays that a pass fills.
 
     `a` are amplitudes, of shape (n_rows, n_kernels), `terms` p, the bounds and h of the losses, each of shape (n_rows,
     n_outputs). `slopes` gets dP/da; sums of losses and of c are added to `sums`, of shape (2, n_outputs).
@@ -287,7 +287,7 @@ def filled(opened: list[Opened]) -> Any:
 
 
 def joined_factors(opened: list[Opened]) -> np.ndarray | None:
-    """What values of samples are multiplied by, of shape (n_samples, n_kernels); None where that is 1."""
+    """The factors of the values of samples, of shape (n_samples, n_kernels); None where all are 1."""
     if all(each.factor is None for each in opened):
         return None
     n = next(len(each.factor) for each in opened if each.factor is not None)
@@ -405,7 +405,7 @@ class Block:
         return amplitudes.pullback(theta, self, rows, a, slopes)
 
     def fused_pass(self, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums | None:
-        """One pass; None where it is to go step by step, as features or losses are of another form."""
+        """One pass by compiled code; None for other forms of features or losses, which take step by step."""
         if not isinstance(self.features, HostFeatures) or type(self.losses) is not DualTerms:
             return None
         n_outputs, e = len(intercept), float(self.losses.insensitivity)
@@ -509,7 +509,7 @@ class KernelValues(RawValues):
         return OpenedTiles(function, row_form(function, source.rows.features), tile, factor)
 
     def _differences(self, views: Views, present: np.ndarray) -> OpenedTiles | None:
-        """The same where k(x, x) is constant, and features become rows of tiles in one step.
+        """`open` where k(x, x) is constant, and features become rows of tiles in one step.
 
         None where float32 is too coarse. Samples that lack the view have a factor of 0.
         """

@@ -135,7 +135,7 @@ def plain_sweep(
 
 
 def over_kernels(place: Place, a: Any, scores: Any) -> Any:
-    """sum_m a_im s_imr; NumPy's einsum takes less time than its sum, and the standard has none."""
+    """sum_m a_im s_imr; NumPy's einsum takes less time than its sum, and the array API has none."""
     return np.einsum("im,imr->ir", a, scores) if place.is_host else place.xp.sum(a[:, :, None] * scores, axis=1)
 
 
@@ -357,7 +357,7 @@ INSIDE = 1e-9  # of the offset, so that a sample on the boundary is inside in sp
 
 @dataclass(frozen=True)
 class Range:
-    """Smallest and largest numbers, which add up to those of both."""
+    """Smallest and largest number; those of blocks add up to the ones of all."""
 
     low: float
     high: float

@@ -37,7 +37,7 @@ def keys_of(first: int, count: int, seed: int) -> np.ndarray:
 
 
 def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
-    """The same keys as numbers from 0 to 1, by which samples are divided without a list of their positions."""
+    """`keys_of` as numbers from 0 to 1, by which samples are divided without a list of their positions."""
     return keys_of(first, count, seed) / 2.0**64
 
 
@@ -163,7 +163,7 @@ def _held_in(maps: list[FeatureMap], own: list[tuple[KernelStack, int]], dtype: 
 
 
 def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:
-    """The reservoir of one block; without `selectors` of what one kernel for each view reads."""
+    """The reservoir of one block; by default with the selectors of one kernel for each view."""
     if selectors is None:
         selectors = selectors_of(default_kernels(rows.views))
     keys, positions = keys_of(rows.first, rows.n_samples, seed), np.arange(rows.first, rows.first + rows.n_samples)

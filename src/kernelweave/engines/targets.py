@@ -46,7 +46,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class LabelCounts(Counts):
-    """The same with the labels, sorted, and the samples and sample weights of each."""
+    """`Counts` with the labels, sorted, and the samples and sample weights of each."""
 
     classes: np.ndarray
     counts: np.ndarray
@@ -70,7 +70,7 @@ class LabelCounts(Counts):
 
 @dataclass(frozen=True)
 class NumberCounts(Counts):
-    """The same with the ranges of the targets."""
+    """`Counts` with the ranges of the targets."""
 
     low: np.ndarray
     high: np.ndarray
@@ -185,8 +185,6 @@ class ClassTargets:
 
 @dataclass(frozen=True)
 class NumberTargets:
-    """Machines of numbers."""
-
     loss: RegressionLoss
     C: float
     n_jobs: int | None = None

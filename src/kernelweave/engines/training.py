@@ -354,7 +354,7 @@ class Newton:
 
 
 class _Bracket:
-    """Lengths between which slopes, which rise, are 0; an entry for each output."""
+    """Lengths between which the rising slopes cross 0; an entry for each output."""
 
     def __init__(self, slopes: np.ndarray):
         self.low, self.high = np.zeros(len(slopes)), np.full(len(slopes), np.inf)
@@ -383,7 +383,7 @@ NOTHING = np.empty(0)
 
 
 class ExplicitKernel:
-    """What machines are solved on with explicit features: blocks, and the amplitude of each kernel for each sample.
+    """The operand of machines with explicit features: blocks, and the amplitude of each kernel for each sample.
 
     The blocks have the targets; of a machine only the number of outputs and the cost of biases are read.
     """
@@ -417,7 +417,7 @@ class ExplicitKernel:
 
 
 def size_of(value: float, total: float) -> float:
-    """What tolerances are relative to: max(1, |J|), and |J| of a one-class machine (`total` is 1), which is small."""
+    """The unit of relative tolerances: max(1, |J|), or |J| of a one-class machine (`total` is 1), which is small."""
     return max(1.0, abs(value)) if total == 0.0 else abs(value)
 
 

@@ -119,16 +119,16 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
-        """The user's y, checked; all of it, before samples of weight 0 go."""
+        """The user's y, checked as a whole, before samples of weight 0 are left out."""
 
     @staticmethod
     @abstractmethod
     def _count(rows: Rows) -> Counts:
-        """What is counted in a block of samples before a fit; a check of its targets, too."""
+        """The counts of a block of samples before a fit, and a check of its targets."""
 
     @abstractmethod
     def _targets(self, counts: Any) -> Any:
-        """What makes the machine of some samples, from the sum of `_count`; see `engines.targets`."""
+        """Makes the machine of some samples, from the sum of `_count`; see `engines.targets`."""
 
     def _loss(self) -> Loss | None:
         """The loss of each output, with the default resolved; None where there are no targets."""
@@ -143,7 +143,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return None
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
-        """What is stored of a solution; as it is, by default."""
+        """The part of a solution that is stored; all of it, by default."""
         return solution
 
     def _combiner_for(self, combiner: Combiner) -> Combiner:
@@ -215,13 +215,12 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
-        """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
+        """The coefficients of the combined kernel's values of new samples, of shape (n_terms, n_outputs)."""
         if "feature_coef_" in self.__dict__:
             return np.concatenate([*self.feature_coef_.values()])
         return self.dual_coef_.T
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         return self._values_of(self._new_views(X, fetch))
 
     def _values_of(self, views: Views) -> np.ndarray:

@@ -49,7 +49,7 @@ def part_names(terms: Iterable[str]) -> list[str]:
 
 
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
-    """Whether a method is one of the estimator's combiner, for `available_if`; see `Combiner.methods`."""
+    """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
         combiner = getattr(estimator, "combiner_", estimator.combiner)

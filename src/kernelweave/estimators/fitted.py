@@ -184,7 +184,6 @@ class FittedStack(FittedKernels):
 
 
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
-    """The precomputed matrices inside a fitted model, each with the ids of the samples that prediction needs."""
     return model._lookups()
 
 
@@ -216,7 +215,7 @@ def similarities_of(model: Any, X: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Extension:
-    """What blocks of similarities make of the kernels of a model."""
+    """The extended kernels and new samples that blocks of similarities give."""
 
     matrices: dict[int, Precomputed]  # by the positions of the kernels that get further ids
     index: pd.Index  # labels of the new samples

@@ -169,7 +169,7 @@ class KernelSubsets:
 
 
 def _nested(estimator: Any) -> Iterator[Any]:
-    """A fitted estimator, what is inside it, and so on to the model."""
+    """A fitted estimator, the one inside it, and so on down to the model."""
     while estimator is not None:
         yield estimator
         estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
@@ -196,7 +196,7 @@ def has_steps_before(estimator: Any) -> bool:
 
 
 def model_input(estimator: Any, X: Any) -> Any:
-    """X as the fitted model inside a fitted estimator reads it: after the steps of pipelines before it.
+    """X as the fitted model inside a fitted estimator gets it: after the steps of pipelines before it.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def _without(candidates: Any, names: list[str], kept: list[str]) -> Any:
 
 
 def _stays(parameter: str, names: list[str], kept: list[str]) -> bool:
-    """Whether a parameter, such as ``kernels__a__scale`` or ``combiner__costs__a``, is none of a kernel left out."""
+    """Whether a parameter, such as ``kernels__a__scale`` or ``combiner__costs__a``, belongs to no kernel left out."""
     parts = parameter.split("__")
     if parts[-1] == "kernels":
         raise ValueError(

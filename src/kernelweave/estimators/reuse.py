@@ -103,7 +103,7 @@ class SharedFoldKernels:
         warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, what, per_kernel=True, has_dtype=False)
 
     def parameters(self, folds: Sequence[list[tuple[str, Kernel, KernelSheet | None]]]) -> dict[str, Any]:
-        """The parameters that make fits to these folds, as `of_fold` returns them, look kernel values up."""
+        """The parameters with which fits to these folds, as `of_fold` returns them, look kernel values up."""
         kernels = []
         for kernel_by_fold in zip(*folds, strict=True):
             name, kernel, first = kernel_by_fold[0]

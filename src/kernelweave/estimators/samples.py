@@ -77,7 +77,7 @@ class Samples:
 
 
 def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Samples:
-    """The training samples of a fit, checked; the estimator gets its attributes of columns and targets."""
+    """The training samples of a fit, checked; sets the estimator's attributes of columns and targets."""
     exact = estimator.approximation is None
     if isinstance(X, TableInBlocks):
         if not exact:

@@ -132,7 +132,7 @@ def lacking(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels
 
 
 def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
-    """Raise a `ValueError` where parameters of an estimator do not go with its approximation, if it has one."""
+    """Raise a `ValueError` where parameters of an estimator are incompatible with its approximation, if it has one."""
     if estimator.approximation is None:
         return
     if posterior is not None or getattr(estimator, "soft_labels", None) is not None:
@@ -160,7 +160,7 @@ def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
 
 
 def check_multiclass(estimator: Any, n_classes: int) -> None:
-    """Refuse what several classes are divided by on explicit features, other than one machine for each class."""
+    """Refuse other ways to divide several classes than one machine for each, which explicit features need."""
     if estimator.approximation is not None and n_classes > 2 and estimator.multiclass != "one-vs-all":
         raise ValueError(
             f"multiclass={shown(estimator.multiclass)} needs approximation=None: on explicit features {n_classes} "
@@ -169,7 +169,7 @@ def check_multiclass(estimator: Any, n_classes: int) -> None:
 
 
 def _takes_features(loss: Any) -> bool:
-    """Whether machines of a loss are solved on explicit features; None is the loss of one class, which they are."""
+    """Whether machines of a loss are solved on explicit features; None is the loss of one class: true."""
     if loss is None:
         return True
     machine = loss.for_targets(np.array([1.0, -1.0]), np.ones(2))
@@ -177,7 +177,7 @@ def _takes_features(loss: Any) -> bool:
 
 
 def has_features(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> bool:
-    """Whether a model could be had on explicit features, perhaps with the squared form of its loss."""
+    """Whether a model can have explicit features, perhaps with the squared form of its loss."""
     one, others = _single(machine), PosteriorMachine | OneVsOneMachine
     served = isinstance(one, PlainMachine | LeastSquaresMachine) and not isinstance(machine, others)
     return served and lacking(Features, combiner, kernels) is None
@@ -217,7 +217,7 @@ _REGRESSORS = 'the support vector machine, machine="svm"'
 
 
 def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> Obstacle | None:
-    """What keeps a model from kernels in parts: its machine, its combiner or a kernel; None where nothing does.
+    """Why a model cannot have kernels in parts: its machine, its combiner or a kernel; None where it can.
 
     Where there are several obstacles, the remedy of one of them would lead to the next, so it is not named.
     """
@@ -339,7 +339,7 @@ class ExactKernels:
 
 
 def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:
-    """By how much J may differ from that of exact kernels in float64, of which nothing is counted."""
+    """By how much J may differ from that of exact kernels in float64; 0 for those."""
     if not isinstance(stack, ExactStack) or stack.dtype.name == "float64":
         return 0.0
     unit = 0.5 * float(np.finfo(stack.dtype).eps)
@@ -365,7 +365,7 @@ def _largest_of(stack: KernelStack, m: int) -> float:
 
 
 def _largest_mean(stack: KernelStack, m: int) -> float:
-    """How many times the values of a kernel of products are larger than about the mean of its features; 0 of others."""
+    """The largest <x, x> of a kernel of products relative to the mean of <x, x> around the mean; 0 of others."""
     sizes = product_sizes(stack.measured(m), stack.reference)
     return max((float(raw.max() / left.mean()) for raw, left in sizes if len(raw)), default=0.0)
 
@@ -401,7 +401,7 @@ class Preparation:
 def on_features(
     estimator: Any, engine: Engine, n_samples: int, targets: Any, rng: np.random.RandomState, with_samples: bool = True
 ) -> Training:
-    """The features of all samples, and the machine of the reservoir, which has the rule of decisions.
+    """The features of all samples, and the machine of the reservoir, whose rule of decisions is used.
 
     Blocks have the samples themselves only for combiners that read them (`with_samples`).
     """

@@ -121,7 +121,7 @@ class Loaded:
 
 
 class Stamp:
-    """Size and time of a file, by which it is found out whether it is still the one that was opened."""
+    """Size and time of a file, which show whether it has changed since it was opened."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -150,7 +150,7 @@ def key_place(names: list[str], wanted: Any, target: str | None, source: Source)
 
 
 def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = False) -> Key:
-    """The key that a column makes, which goes by `name` in its table.
+    """The key that a column makes, called `name` in its table.
 
     It holds the ids for sure where it is the one that was asked for, or has no name.
     """
@@ -419,7 +419,7 @@ _TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False",
 
 
 class Kinds:
-    """What columns hold, found out from blocks of their rows as pandas would from the whole file.
+    """What columns hold, found from blocks of their rows as pandas would from the whole file.
 
     Numbers and truth values in one column make it text, and columns without any value count as numbers.
     """

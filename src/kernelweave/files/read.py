@@ -338,7 +338,7 @@ def _as_name(value: Any) -> str:
 
 
 class _BufferedRows:
-    """Rows, labelled by sample, and which of them still wait."""
+    """Rows, labelled by sample, and a mask of those that were not taken yet."""
 
     def __init__(self, rows: Any):
         self.rows, self.waits = rows, np.ones(len(rows), dtype=bool)
@@ -618,7 +618,7 @@ def _checked_types(types: Any) -> dict[str, str]:
 
 
 def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
-    """Be certain of ids in a first column that no view has."""
+    """Take a first column that no view has as the ids for sure."""
     key = table.key
     if key is None or key.is_certain or f"{table.name}{SEPARATOR}{key.name}" in columns:
         return

@@ -337,7 +337,7 @@ class ArrayRows(StoredRows):
         return np.array(self.array[first:last])
 
     def __getstate__(self) -> dict[str, Any]:
-        """A memory map is opened again elsewhere; its rows do not travel."""
+        """The arguments that open a memory map again are pickled, not its rows."""
         state = dict(self.__dict__)
         found = _mapped(self.array)
         return state if found is None else {**state, "array": found}

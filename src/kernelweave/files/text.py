@@ -161,7 +161,7 @@ def fields_of(record: Record, sep: str) -> list[str]:
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """The module `csv` takes long cells; files may be read in turns, so that nothing is read in between."""
+    """Let the module `csv` take long cells; not around a yield, since files may be read in turns."""
     limit = csv.field_size_limit(_LONGEST_CELL)
     try:
         yield

@@ -210,7 +210,7 @@ def view_report(
 
 @dataclass(frozen=True)
 class _Job:
-    """What all folds share."""
+    """The data and settings that all folds share."""
 
     subsets: KernelSubsets
     X: Any
@@ -389,7 +389,7 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
 
 
 def _p_value(folds: pd.DataFrame, units: Units) -> float:
-    """Of the test of a model against the whole model, on the samples that both were tested on.
+    """The p-value of a model against the whole model, on the samples that both were tested on.
 
     NaN where these are one unit only.
     """
@@ -416,7 +416,7 @@ def _p_value(folds: pd.DataFrame, units: Units) -> float:
 
 
 class Units:
-    """What is drawn in a bootstrap, and counted in a test: samples, or groups of them, which are drawn together."""
+    """The units of a bootstrap and of a test: samples, or groups of them, which are drawn together."""
 
     def __init__(self, groups: Any):
         self.of_sample = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
@@ -434,7 +434,7 @@ class Units:
 
 
 class Scored:
-    """The score of a fitted model on the test samples of a fold, and once it is taken apart what it is made of.
+    """The score of a fitted model on the test samples of a fold and, after `take_apart`, the values it is made of.
 
     `rows` are the positions of these samples among all; `samples` are scores whose mean the score is, and `resampled`
     otherwise what it is in each resample of a bootstrap.
@@ -481,7 +481,7 @@ class Scored:
 
 
 def take_apart(models: Sequence[Scored], units: Units) -> None:
-    """Find out what the score is, of all models of a fold, and take it apart.
+    """Find which metric the score is, from all models of a fold, and take it apart.
 
     The metric is recognised by its values, since it may be given as any callable. Of a few samples two metrics may have
     the same value by chance, but not for all models, unless these are all right.

@@ -418,7 +418,7 @@ class CohortModel(BaseEstimator):
         return TableLayout.of(frame, self.kinds_)
 
     def _fit_groups(self, frame: pd.DataFrame, matrices: Any, y: Any, groups: Any) -> np.ndarray | None:
-        """The groups that stay together in folds, equal samples too; what gives the target away is noted."""
+        """The groups that stay together in folds, equal samples too; notes what gives the target away."""
         groups = None if groups is None else checked_groups(groups, len(frame))
         twins = find_twins(frame, self.kinds_, matrices)
         self.decisions_ += [] if twins is None else [twins.sentence]
@@ -558,7 +558,7 @@ class CohortModel(BaseEstimator):
             )
 
     def _count_lacking(self, targets: np.ndarray, kept: np.ndarray) -> None:
-        """Let inner scores count also the samples that the fit leaves out, so that scores of all methods compare."""
+        """Let inner scores count the samples that the fit leaves out too, so that scores of all methods compare."""
         lacking = np.delete(targets, kept)
         if not len(lacking):
             return

@@ -237,7 +237,7 @@ class NewCohort:
         return f"view {view!r}: {count} from the training samples ({named} standard deviations); is it {cause}?"
 
     def _about_categories(self) -> list[str]:
-        """Sentences about columns with unknown categories; singles of the training samples tell how many are usual."""
+        """Sentences about unknown categories; single ones among the training samples show how many are usual."""
         summary = self.summary
         found = []
         for place, (name, unknown) in enumerate(zip(summary.categories, self._unknown, strict=True)):

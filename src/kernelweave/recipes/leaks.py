@@ -287,7 +287,7 @@ def _hashed(block: np.ndarray, first: int) -> np.ndarray:
 
 
 def _equal(views: list[_View], rows: np.ndarray) -> np.ndarray:
-    """The same number for samples, of those at some positions, that are equal in all views.
+    """Numbers that are the same for samples, at some positions, that are equal in all views.
 
     Those that differ from all others are left out of the next view, so that there is mostly little to do.
     """

@@ -71,7 +71,6 @@ COMPONENTS = {"localized": 200, "projected": 50}
 
 
 def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
-    """The parameters that a method tries."""
     if method in ("forest", "boosting"):
         return {}
     if method == "stacking":

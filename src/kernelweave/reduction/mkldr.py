@@ -95,7 +95,7 @@ class _Point:
         return float(np.mean(1.0 / (1.0 + self.spread[:n_components])))
 
     def room(self, n_components: int) -> float:
-        """How far the objective is from 0 or from 1, whichever is nearer: what changes are measured by."""
+        """The distance of the objective from 0 or from 1, whichever is nearer, by which changes are measured."""
         gain = float(np.mean(self.spread[:n_components] / (1.0 + self.spread[:n_components])))
         return min(self.objective(n_components), gain) or 1.0
 

@@ -43,7 +43,7 @@ class Block:
     type: ClassVar[str]
 
     def table(self) -> Table | None:
-        """The numbers behind a chart; None for what is text or a table itself."""
+        """The numbers behind a chart; None for text and for a table itself."""
         return None
 
 

@@ -125,7 +125,7 @@ LARGEST = 950_000  # bytes of a page
 
 
 def render(template: str, contents: Contents) -> str:
-    """The page in the greatest detail with which it is smaller than a megabyte."""
+    """The page in the greatest detail that keeps it smaller than a megabyte."""
     for detail in LEVELS:
         text = _render(template, lay_out(contents, detail))
         if len(text.encode()) <= LARGEST:

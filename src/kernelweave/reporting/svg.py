@@ -53,7 +53,7 @@ def markup(root: Element) -> Markup:
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is, in the units of the font's size."""
+    """About how wide a text is, in the unit of the font size."""
     return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.6 for one in text)
 
 
@@ -121,7 +121,7 @@ class Scale:
         self.finest = finest
 
     def __call__(self, value: float) -> float:
-        """The place of a number; of one beyond the axis, that of its end."""
+        """The place of a number; numbers beyond the axis are at its end."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 

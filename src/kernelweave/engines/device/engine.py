@@ -142,7 +142,7 @@ class DeviceBlock:
 
 
 class FeaturesFromHost(FeatureBlock):
-    """Features of a place, for functions of the host: scores and what answers them cross over, features stay."""
+    """Features on a device for functions of the host: only scores and their answers are transferred."""
 
     def __init__(self, placed: DeviceFeatures):
         self.placed, self.n_samples, self.offsets = placed, placed.n_samples, placed.offsets
@@ -210,7 +210,7 @@ class OnDevice(Engine):
 
 
 def fetched_at_once(result: Any, place: Place) -> Any:
-    """A result with NumPy arrays in the place of arrays of the device, which cross over as one."""
+    """A result with NumPy arrays for arrays of the device, all fetched in one transfer."""
     arrays: list[Any] = []
     _walk(result, place, arrays.append)
     if not arrays:
@@ -254,7 +254,7 @@ class PlacedMap:
 
     @classmethod
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
-        """The landmarks of a map move to the place; `dtype` is that of its features."""
+        """The map with its landmarks moved to the place; `dtype` is that of its features."""
         landmarks, raw = found.landmarks, raw_dtype(found, dtype)
         if landmarks is None:
             return cls(found, place, None, raw.name)
@@ -264,7 +264,7 @@ class PlacedMap:
 
     @property
     def is_computed(self) -> bool:
-        """Whether raw values can be computed in the place again and again, or are columns, which are held."""
+        """Whether raw values can be computed again in every pass; columns are held instead."""
         return isinstance(self.source, PointSource) or isinstance(self.map, ExactMap)
 
     @property
@@ -397,7 +397,7 @@ def joined(blocks: list[Block], views: Any) -> Block:
 
 
 def _in_large_blocks(rows: Any) -> Iterator[Rows]:
-    """Blocks of samples joined, up to `MOST_ROWS`: a device is at its best with many."""
+    """Blocks of samples joined, up to `MOST_ROWS`: devices are fastest with many."""
     small: list[Rows] = []
     for each in rows:
         if small and sum(part.n_samples for part in small) + each.n_samples > MOST_ROWS:
