@@ -1,4 +1,4 @@
-"""``kernelweave fit``: one method on people's own files, its setting chosen by cross-validation, saved as a model.
+"""``kernelweave fit``: one method on the user's files, its setting chosen by cross-validation, saved as a model.
 
 `compare` reads its files as `fit` does. `fit` and `predict` leave rows of large files in place and read them block by
 block.

@@ -1,4 +1,4 @@
-"""What people see: plain lines, progress on a terminal, and where something goes wrong one line and exit status 2.
+"""What users see: plain lines, progress on a terminal, and for an error one line and exit status 2.
 
 With ``KERNELWEAVE_TRACEBACK=1`` in the environment the traceback is printed above that line. Messages of the library
 are put in the words of the command line: ``id=False`` is ``--id none`` there.

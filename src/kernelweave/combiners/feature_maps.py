@@ -1,4 +1,4 @@
-"""The vectors that projections act on (SLDR, B.2), and where projections begin.
+"""The vectors that projections act on (SLDR, B.2), and the first projections of a descent.
 
 A kernel that is differentiable by its view's features (`Kernel.is_differentiable`; linear, polynomial and Gaussian
 kernels are) takes projected features as well, so the features are projected and the kernel is evaluated afterwards,

@@ -1,4 +1,4 @@
-"""Gating models: how open each kernel is for a sample, thesis section 3.1.
+"""Gating models: the weight (gate) of each kernel for each sample, thesis section 3.1.
 
 A gate turns *codes* of samples (their gating inputs, or what the gate makes of them) into scores s_im, one for each
 kernel, and scores into gates by a softmax or a sigmoid. `pullback` goes the other way: from dJ/dgates to dJ/dtheta. A

@@ -5,7 +5,7 @@ or a product k^P of kernels, with no other constraint. `PolynomialMKL` (Cortes e
 
     k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
 
-and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (mu_0 is `ball_center`, Lambda `ball_radius`). J falls
+and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (eta_0 is `ball_center`, Lambda `ball_radius`). J falls
 with every weight that grows, so the set must be bounded. The paper's full form has the monomials of lower degree, too;
 a constant kernel among the k_m adds them. Products of sparse similarities are nearly diagonal and carry no information
 about new samples, so a share 1 - tau of the kernel is the weighted sum itself, and the share of the products is chosen

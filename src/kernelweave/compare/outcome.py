@@ -1,4 +1,4 @@
-"""What a comparison found: the methods ranked, the winner, and the nested score of choosing it.
+"""The outcome of a comparison: the methods ranked, the winner, and the nested score of choosing it.
 
 ===============  ====================================================================================================
 score            accuracy, or R2, of a method on the test samples of each fold; its settings were chosen inside the

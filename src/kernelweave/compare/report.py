@@ -1,4 +1,4 @@
-"""What people read of a comparison of methods: which to use and why, the report, and the files with the models.
+"""The results of a comparison of methods: which to use and why, the report, and the files with the models.
 
 Everything is made before anything is written.
 """

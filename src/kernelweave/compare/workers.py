@@ -1,9 +1,9 @@
 """Folds of comparisons on the workers of a Dask cluster, or cell by cell in processes of this machine.
 
 Workers load the data themselves, once for all folds that they get, and check that they are those of this process; Gram
-matrices are computed there and never sent. Records, which are small, come back and are stored by the process that began
-the run, as those of a run in its threads are, so that either kind of run goes on where the other stopped. Records are
-the same but for seconds: each fold has its own seeds, and BLAS one thread.
+matrices are computed there and never sent. Records, which are small, are stored by the process that began the run, as
+those of a run in its threads are, so that either kind of run resumes the other. Records are the same but for seconds:
+each fold has its own seeds, and BLAS one thread.
 
 On a cluster a fold is a task; where its worker is lost it is run again on another one. In processes a task is one cell,
 one at a time in each, so that its memory can be measured: threads share one memory.

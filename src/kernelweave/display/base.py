@@ -1,4 +1,4 @@
-"""What displays share: how they read fitted models inside pipelines and searches, and colours, markers and axes."""
+"""Helpers of displays: fitted models inside pipelines and searches, colours, markers and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets of blocks: what is counted in them before a fit, and what makes the machine of some samples from their y.
+"""Targets of blocks: their counts before a fit, and the machine of some samples from their y.
 
 `count_samples`, `count_labels` and `count_numbers` are functions of a block (`base.Rows`) that check its targets where
 they are and whose results add up. From their sum an estimator makes a `ClassTargets`, `NumberTargets` or

@@ -10,7 +10,7 @@ array, data frame, sparse matrix    slices of it, in memory; one block of all sa
 Dask array or data frame            its chunks, on the workers; not for exact kernels
 ==================================  =======================================================================
 
-What an engine over rows must provide, so that everything after it is the same for all kinds of X:
+An engine over rows must provide the following, so that the rest of a fit is the same for all kinds of X:
 
 - `Rows.views` has the same columns, and the same names, in every block.
 - `Rows.weight` is checked and positive. Samples of weight 0 are left out of the blocks, and `Rows.first` counts the

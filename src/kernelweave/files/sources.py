@@ -1,4 +1,4 @@
-"""What is given as paths and targets: files, folders and arrays, checked, each with the name of its view.
+"""Paths and targets that the user gives: files, folders and arrays, checked, each with the name of its view.
 
 `sources` are files that are read whole, each by the reader of its format (`READERS`); `opened_views` are files, folders
 and arrays whose rows stay where they are.

@@ -2,7 +2,7 @@
 
 The transformer, mostly a `ColumnTransformer`, gets the columns of X as a data frame (or an array where X is one), with
 NaN in missing cells, of all samples, also of those that lack views. A column that it takes as documents, by its name
-alone rather than in a list, has the empty text in the place of missing ones.
+alone rather than in a list, has empty text where a document is missing.
 
 Gradient boosting takes missing numbers as they are, needs no scaling, and reads a table that is not sparse, in time
 that grows with its columns. So `lean_preparation` neither fills in nor scales numbers for it, and reduces documents and

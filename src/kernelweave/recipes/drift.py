@@ -1,4 +1,4 @@
-"""Whether new samples look like those that a model was fitted to.
+"""Drift: whether new samples look like those that a model was fitted to.
 
 `CohortSummary` keeps of the training samples, for each column of numbers (and for the size of sparse rows and the usual
 similarity of a matrix), a grid of quantiles, mean, standard deviation, range and share of missing cells, for each

@@ -1,4 +1,4 @@
-"""`CohortModel` on samples in files: what is decided from some of them, and the model of all others, block by block.
+"""`CohortModel` on samples in files: some of them decide on settings, and the model is fitted to the others by blocks.
 
 A fifth of the samples, at most 5000, are drawn and read into memory. `CohortModel.fit` decides with them what columns
 hold, how views are prepared and which setting is best. The model with this setting is fitted to all other samples on

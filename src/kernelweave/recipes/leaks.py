@@ -1,4 +1,4 @@
-"""What makes scores too good: columns that equal the target, and equal samples in training and test folds.
+"""Leaks, which make scores too good: columns that equal the target, and equal samples in training and test folds.
 
 **Copies of the target** equal it one to one under another name: a leak, or a perfect biomarker.
 

@@ -1,4 +1,4 @@
-"""The methods by name: which there are, what each reads of a table, what it tries, and the unfitted model of each.
+"""The methods by name: the views that each reads, the settings that it tries, and its unfitted model.
 
 ===============  ==============================================================================================
 method           model

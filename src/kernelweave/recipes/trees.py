@@ -1,4 +1,4 @@
-"""What is kept of a fitted model of scikit-learn, as arrays: coefficients (`LinearScores`) or nodes (`TreeSum`).
+"""Fitted models of scikit-learn as arrays, to be saved: coefficients (`LinearScores`) or nodes (`TreeSum`).
 
 A sample reaches one leaf of each tree. The prediction is ``offset + factor * sum_t value(leaf_t(x))``: of a forest the
 mean over trees (factor 1 / T), of gradient boosting the sum over trees beyond the baseline.

@@ -1,4 +1,4 @@
-"""What charts are drawn with: elements of SVG, axes, signs of groups, marks with texts on hover, keys of the legend.
+"""Parts of charts: elements of SVG, axes, signs of groups, marks with texts on hover, keys of the legend.
 
 A chart is drawn for a wide and for a narrow place (`WIDE`, `NARROW`, in units of its font's size), and the style shows
 the one that fits. Marks that belong together stand in a group of the class "row", among which the arrow keys move.
