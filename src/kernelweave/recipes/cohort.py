@@ -60,7 +60,7 @@ class CohortModel(BaseEstimator):
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
     linear and a Gaussian kernel, chooses the method's setting by inner cross-validation, fits it to all samples, and
-    calibrates its decision values. The method's model minimises what its own docstring states, see ``docs/recipes.md``.
+    calibrates its decision values. The method's model minimises what its own docstring states.
 
     Parameters
     ----------
