@@ -29,7 +29,7 @@ MKL-DR                  here
 N, M, P                 n_samples, n_kernels, `n_components`
 A, (15); beta, (5)      `alphas_`; `kernel_weights_`
 K^(i) beta              column i of `Search.combined`
-S_W^beta, (19)          formed in `solvers.embedding.graph_embedding`, where it is needed
+S_W^beta, (19)          formed in `solvers.embedding`, where it is needed
 S_W^A, (23)             first of `Search.forms`, with the ridge
 S_{W'}^A, (24)          second of `Search.forms`
 embedding of z, (29)    `MKLDR.transform`

@@ -1,9 +1,9 @@
-"""The compiled programs of `fused`, `gates` and `landmarks`: passes over features that are held, or computed again.
+"""Programs of Triton for `features`: passes over features that are held, or computed again, and linear gates.
 
 `pass_tiles` reads features once: rows stay in registers between their scores and what they pull. Sums over the samples
 of a program are in float32, over programs in float64; their order is fixed. `score_tiles` and `pull_tiles` hold
 kernel values to landmarks in registers only: products of float32 on the tensor cores, each as three of TF32, then their
-exponentials. Kinds of kernels are positions in `landmarks.KINDS`.
+exponentials. Kinds of kernels are positions in `features.KINDS`.
 """
 
 from __future__ import annotations
