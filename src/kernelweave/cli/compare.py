@@ -27,7 +27,6 @@ from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read the files, compare the methods, print the table, and write the report and the best model."""
     until = None if chosen.max_time is None else time.monotonic() + chosen.max_time
     try:
         return _run(chosen, until)
@@ -79,7 +78,6 @@ class Reread:
         self.chosen, self.folder = argparse.Namespace(**options), Path.cwd()
 
     def __call__(self) -> Comparison:
-        """Read the files, and declare the comparison."""
         with chdir(self.folder):
             return _declared(read_training_samples(self.chosen), self.chosen).comparison
 
@@ -108,7 +106,6 @@ def _measured(declared: Declared, chosen: argparse.Namespace, until: float | Non
 
 
 def _show(outcome: CompareOutcome) -> None:
-    """Print the table and what it means."""
     console = Console()
     console.print(_table(outcome), highlight=False)
     say([f"{result.label} could not be fitted: {result.failed}" for result in outcome.failed])
@@ -117,7 +114,6 @@ def _show(outcome: CompareOutcome) -> None:
 
 
 def _table(outcome: CompareOutcome) -> Table:
-    """The methods, best first, in 80 columns."""
     score = "accuracy" if outcome.is_classification else "R2"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("method", overflow="fold")

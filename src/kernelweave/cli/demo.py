@@ -77,27 +77,21 @@ _STEP = 4  # every fourth sample, for a report in seconds
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """A way to classify, and a paper's test accuracy and support-vector percentage for it, if it has them."""
-
     name: str
     make: Callable[[float], Any]
     paper: tuple[float, float] | None = None
 
     @property
     def costs(self) -> list[float]:
-        """The values of C to choose from."""
         return FEWER_COSTS.get(self.name, COSTS)
 
     @property
     def is_single(self) -> bool:
-        """Whether it reads one view only."""
         return self.name.startswith(_SINGLE)
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """Mean and standard deviation over the ten machines of one method."""
-
     method: DemoMethod
     C: float
     accuracy: np.ndarray
@@ -105,7 +99,6 @@ class DemoRow:
 
 
 def methods() -> list[DemoMethod]:
-    """Every method of the demo, in the order of the table."""
     thesis = dict(
         zip(
             VIEWS,
@@ -122,7 +115,6 @@ def methods() -> list[DemoMethod]:
 
 
 def _single(view: str | None, C: float) -> MKLClassifier:
-    """A machine on one view, or on all columns at once."""
     return MKLClassifier([Linear(view)], C=C)
 
 
@@ -131,7 +123,6 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run every method, print the table, and save the picture (if matplotlib is installed) and the report beside it."""
     output, random_state = chosen.output, chosen.seed
     output.parent.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -181,7 +172,6 @@ def _folds(repeats: int, random_state: int) -> tuple[list, tuple]:
 
 
 def _evaluate(method: DemoMethod, folds: list, test: tuple, advance: Callable[[], None]) -> DemoRow:
-    """Choose C by mean validation accuracy over the folds, then test the machines of that C."""
     X_test, y_test = test
 
     def fit(X: pd.DataFrame, y: np.ndarray) -> list[Any]:
@@ -204,7 +194,6 @@ def _evaluate(method: DemoMethod, folds: list, test: tuple, advance: Callable[[]
 
 
 def _n_support(model: Any) -> int:
-    """Training samples that the model stores."""
     parts = getattr(model, "estimators_", [model])
     return len(np.unique(np.concatenate([part.support_ for part in parts])))
 
@@ -287,7 +276,6 @@ def _headline(rows: Sequence[DemoRow], shown: DemoRow, n_samples: int) -> list[s
 
 
 def _methods_section(rows: Sequence[DemoRow]) -> Section:
-    """The table of the demo, and its picture."""
     ranked = sorted(rows, key=lambda row: -row.accuracy.mean())
     columns = [
         Column("method"),

@@ -93,21 +93,13 @@ def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
 
 
 def view_of(term: str, views: list[str]) -> str:
-    """The view of a kernel, by its name; a kernel of several views is named as it is.
-
-    Examples
-    --------
-    >>> from kernelweave.cli.explanation import view_of
-    >>> view_of("rna-linear", ["rna", "protein"])
-    'rna'
-    """
+    """The view of a kernel, by its name; a kernel of several views is named as it is."""
     if term in views:
         return term
     return next((view for view in views for kind in _KINDS if term == view + kind), term)
 
 
 def _inner(model: Any) -> Any:
-    """The model that the recipe made, or the model itself."""
     return model.model_ if isinstance(model, CohortModel) else model
 
 
@@ -116,14 +108,12 @@ def _views(model: Any) -> list[str]:
 
 
 def _terms(parts: pd.DataFrame) -> list[str]:
-    """The kernels or views of contributions, and the intercept."""
     if parts.columns.nlevels == 1:
         return [str(name) for name in parts.columns]
     return [str(name) for name in parts.columns.get_level_values(1)][: len(parts.columns) // len(_outputs(parts))]
 
 
 def _outputs(parts: pd.DataFrame) -> list[Any]:
-    """The classes, pairs of classes or targets of contributions; none where there is one decision value."""
     return [] if parts.columns.nlevels == 1 else list(dict.fromkeys(parts.columns.get_level_values(0)))
 
 
@@ -141,7 +131,6 @@ def _column_names(terms: Sequence[str], id_name: Any) -> dict[str, str]:
 
 
 def _term_views(model: Any, id_name: Any) -> dict[str, str]:
-    """The view of each column of parts, by its name."""
     inner = _inner(model)
     terms = list(inner.kernel_names_ if hasattr(inner, "kernel_names_") else inner.views)
     own = {}
@@ -153,14 +142,12 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
 
 
 def _single_output_table(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
-    """One row for each sample, of a model with one decision value."""
     if not has_classes(model):
         return _with_lead({"prediction": np.ravel(model.predict(X))}, parts)
     return _with_lead({"label": model.predict(X), "decision": parts.sum(axis=1)}, parts)
 
 
 def _predicted_class_table(predicted: np.ndarray, outputs: list[Any], tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """One row for each sample: the parts of the class that is predicted."""
     places = [outputs.index(label) for label in predicted]
     values = np.stack([table.to_numpy() for table in tables])[places, np.arange(len(places))]
     own = pd.DataFrame(values, tables[0].index, tables[0].columns)
@@ -170,7 +157,6 @@ def _predicted_class_table(predicted: np.ndarray, outputs: list[Any], tables: li
 def _all_outputs_table(
     lead: dict[str, Any], output_name: str, value_name: str, outputs: list[Any], tables: list[pd.DataFrame]
 ) -> pd.DataFrame:
-    """One row for each sample and output."""
     own = [
         _with_lead({**lead, output_name: output, value_name: table.sum(axis=1)}, table)
         for output, table in zip(outputs, tables, strict=True)
@@ -180,7 +166,6 @@ def _all_outputs_table(
 
 
 def _with_lead(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
-    """Columns in front of the parts."""
     return pd.concat([pd.DataFrame(lead, index=parts.index), parts], axis=1)
 
 
@@ -196,7 +181,6 @@ def _with_ids(table: pd.DataFrame, everyone: pd.Index) -> pd.DataFrame:
 
 
 def _kernel_weights(model: Any, X: pd.DataFrame) -> pd.DataFrame:
-    """Weights of kernels by sample."""
     weights = _inner(model).kernel_weights(model.table(X) if isinstance(model, CohortModel) else X)
     if weights.columns.nlevels > 1:
         weights = weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
@@ -225,7 +209,6 @@ def _feature_weights(model: Any) -> pd.DataFrame | None:
 
 
 def _linear_kernel_weights(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """Weights of the features of each linear kernel, and what stands in front of them."""
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
         if not kernel.is_linear:
@@ -240,7 +223,6 @@ def _linear_kernel_weights(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def _regression_weights(inner: Any) -> tuple[Any, dict[str, Any]]:
-    """Coefficients of a regression on all columns: for features as they were prepared."""
     weights = inner.coefficients()
     return weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))}
 
@@ -254,14 +236,12 @@ def _by_class(inner: Any, weights: Any) -> pd.DataFrame:
 
 
 def _output_name(model: Any, outputs: list[Any]) -> str:
-    """What outputs are: classes, which may be those that the model inside knows, pairs of classes, or targets."""
     if not has_classes(model):
         return "target"
     return "class" if set(outputs) <= set(model.classes_) else "pair"
 
 
 def _long_table(weights: Any, lead: dict[str, Any], word: str) -> pd.DataFrame:
-    """Weights of features, one row for each (and for each class, pair of classes or target)."""
     table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
     features = [str(feature) for feature in table.index]
     parts = []
@@ -274,7 +254,6 @@ def _long_table(weights: Any, lead: dict[str, Any], word: str) -> pd.DataFrame:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Explain the predictions of new samples, write tables and report, and print which views decided."""
     model = load_model(chosen)
     samples = NewSamples(chosen, model)
     X = samples.whole()
@@ -309,7 +288,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _report(model: Any, X: pd.DataFrame, able: np.ndarray) -> Report:
-    """The report of the model on the samples that have a view that it needs."""
     rows = [("samples", f"{len(X)} new samples")]
     if not able.all():
         lacking = counted_samples(int((~able).sum()))
@@ -318,6 +296,5 @@ def _report(model: Any, X: pd.DataFrame, able: np.ndarray) -> Report:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as a CSV file, UTF-8, at once."""
     content = as_csv(table).encode("utf-8")
     replace_file(path, lambda file: file.write(content))

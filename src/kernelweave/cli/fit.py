@@ -1,35 +1,43 @@
-"""``kernelweave fit``: one method on people's own files, its setting chosen by cross-validation, saved as a model.
+"""``kernelweave fit``: one method on the user's files, its setting chosen by cross-validation, saved as a model.
 
 `compare` reads its files as `fit` does. `fit` and `predict` leave rows of large files in place and read them block by
 block.
 """
 
 from __future__ import annotations
-
 import argparse
+import pandas as pd
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
-
 from .._warnings import warn
-from ..files import OpenViews, open_views
-from ..files.read import Cohort, read_cohort
-from ..files.sources import STORED_SUFFIXES, split_entry
+from ..files import OpenViews
+from ..files import open_views
+from ..files.read import Cohort
+from ..files.read import read_cohort
+from ..files.sources import STORED_SUFFIXES
+from ..files.sources import split_entry
 from ..files.text import format_suffix
 from ..kernels.resources import available_memory
-from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
-from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes import CohortModel
+from ..recipes import column_kinds
+from ..recipes import guess_task
+from ..recipes import method_names
+from ..recipes import unavailable
+from ..recipes.leaks import copies_of_target
+from ..recipes.leaks import copies_sentence
 from ..recipes.search import watched
 from ..saving import save
-from .messages import counted_samples, listed, say, working
+from .messages import counted_samples
+from .messages import listed
+from .messages import say
+from .messages import working
 
-SHARE = 0.25  # of the free memory, above which files are read block by block
+
+SHARE = 0.25  # share of the free memory above which files are read block by block
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read the files, fit the method, save the model, and print what was decided."""
     table = opened(chosen, chosen.files, target=chosen.target)
     model, label = _fitted(chosen) if table is None else _fitted_in_blocks(chosen, table)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +49,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
-    """The model, and its method in words."""
     cohort = read_training_samples(chosen)
     X, y = cohort.tables.X, cohort.tables.y
     matrices: Any = cohort.matrices or None
@@ -63,7 +70,6 @@ def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
 
 
 def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[CohortModel, str]:
-    """The same for samples that stay in their files."""
     from ..estimators.progress import progress_bar
 
     views = _views(table)
@@ -79,7 +85,6 @@ def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[Coh
 
 
 def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
-    """The unfitted model of a call."""
     effort = "quick" if chosen.quick else "full"
     return CohortModel(
         chosen.method,
@@ -92,12 +97,10 @@ def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
 
 
 def _views(table: Any) -> list[str]:
-    """The views of a table's columns."""
     return list(dict.fromkeys(str(name).partition("__")[0] for name in table.columns))
 
 
 def _label(method: str, names: dict[str, str]) -> str:
-    """The method in words, or an error where it is none."""
     if method not in names:
         raise ValueError(f"there is no method {method!r} for these data; the methods are {', '.join(names)}")
     return names[method]
@@ -122,7 +125,7 @@ def opened(
         return None
     free = available_memory()
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    # A quarter of what is there is never reached by much smaller files, however well they are compressed.
+    # Much smaller files cannot take a quarter of the memory, however well they are compressed.
     if not is_wanted and (free is None or size * 20 < SHARE * free):
         return None
     kept = getattr(chosen, "keep_column", [])
@@ -131,7 +134,6 @@ def opened(
 
 
 def read_training_samples(chosen: argparse.Namespace) -> Cohort:
-    """The samples of the files of `compare` or `fit`, with their targets."""
     return read_cohort(
         chosen.files,
         chosen.target,
@@ -146,7 +148,6 @@ def read_training_samples(chosen: argparse.Namespace) -> Cohort:
 
 
 def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
-    """What was read: samples, views, target and task, and what the task was guessed by."""
     tables = cohort.tables
     overlap = tables.overlap
     views = overlap["labelled"].iloc[: list(overlap.index).index("in all views")]
@@ -174,7 +175,6 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
 
 
 def described_setting(model: Any, label: str) -> list[str]:
-    """The chosen setting of a fitted model and its score."""
     setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
     measure = "accuracy" if model.task_ == "classification" else "R2"
     lines = [
@@ -188,21 +188,11 @@ def described_setting(model: Any, label: str) -> list[str]:
 
 
 def progress_text(label: str, done: int, total: int) -> str:
-    """How far the choice of a setting is, in words.
-
-    Examples
-    --------
-    >>> from kernelweave.cli.fit import progress_text
-    >>> progress_text("mean of kernels", 2, 9)
-    'fitting mean of kernels: 2 of 9 fits to choose the setting'
-    >>> progress_text("mean of kernels", 9, 9)
-    'fitting mean of kernels: to all samples'
-    """
+    """How far the choice of a setting is, in words."""
     return f"fitting {label}: {f'{done} of {total} fits to choose the setting' if done < total else 'to all samples'}"
 
 
 def _check_numbers(y: Any) -> None:
-    """Refuse words as the target of a regression."""
     numbers = pd.to_numeric(y, errors="coerce")
     wrong = y[numbers.isna().to_numpy() & y.notna().to_numpy()]
     if len(wrong):

@@ -1,4 +1,4 @@
-"""What people see: plain lines, progress on a terminal, and where something goes wrong one line and exit status 2.
+"""What users see: plain lines, progress on a terminal, and for an error one line and exit status 2.
 
 With ``KERNELWEAVE_TRACEBACK=1`` in the environment the traceback is printed above that line. Messages of the library
 are put in the words of the command line: ``id=False`` is ``--id none`` there.
@@ -30,18 +30,13 @@ _PAIR = re.compile(rf"{_TEXT}: {_TEXT}")
 
 
 def in_options(message: str) -> str:
-    """A message with options of the command line in place of parameters of `read_views`.
-
-    >>> in_options("cp1252 is not UTF-8; pass its encoding, such as encoding='cp1252'")
-    'cp1252 is not UTF-8; pass its encoding, such as --encoding cp1252'
-    """
+    """A message with options of the command line in place of parameters of `read_views`."""
     for pattern, replacement in _RULES:
         message = pattern.sub(replacement, message)
     return message
 
 
 def _pairs(match: re.Match) -> str:
-    """Columns of ids by file, as options."""
     found = [(a or b, c or d) for a, b, c, d in _PAIR.findall(match[1])]
     return " ".join(f"--id {_quoted(f'{file}={column}')}" for file, column in found)
 
@@ -115,7 +110,6 @@ def _message(error: Exception) -> str:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Warnings as lines ``warning: ...``, each once."""
     shown = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
@@ -134,14 +128,14 @@ def _short_warnings() -> Iterator[None]:
 
 
 def _escape_what_the_terminal_lacks() -> None:
-    """Letters that the terminal's encoding lacks are printed as escapes; they are no reason to fail."""
+    """Print letters that the terminal's encoding lacks as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
-    """Send what is still to be printed nowhere: the interpreter prints it at its end, and would fail again."""
+    """Discard output not yet printed: the interpreter would print it at its end, and fail again."""
     with suppress(OSError, ValueError):  # a stream without a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -187,11 +181,9 @@ def counting(description: str, width: int) -> Iterator[Callable[[int, int, str],
 
 
 def listed(parts: list[str]) -> str:
-    """Parts with commas between them, the first dozen of them."""
     more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
     return ", ".join(parts[:_MOST_LISTED]) + more
 
 
 def counted_samples(count: int) -> str:
-    """A number of samples, in words."""
     return f"{count} sample" if count == 1 else f"{count} samples"

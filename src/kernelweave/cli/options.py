@@ -70,7 +70,7 @@ def id_column(text: str) -> str | bool:
 
 
 def separator(text: str) -> str:
-    """One character; the tab also in words."""
+    """One character; a tab may be written in words."""
     text = {r"\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(rf"must be one character, such as ; or \t (tab), not {text!r}")
@@ -78,7 +78,6 @@ def separator(text: str) -> str:
 
 
 def encoding(text: str) -> str:
-    """The name of an encoding that Python has."""
     try:
         "".encode(text)
     except (LookupError, ValueError):
@@ -87,7 +86,7 @@ def encoding(text: str) -> str:
 
 
 def path(text: str) -> Path:
-    """A path, that of a user's home folder written out."""
+    """A path, with the user's home folder expanded."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, not {text!r}")
     return Path(os.path.expanduser(text))  # that of pathlib fails where there is no such user
@@ -97,7 +96,6 @@ class Parser(argparse.ArgumentParser):
     """A parser that answers a wrong call in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong in one line and exit with status 2."""
         text = one_line(message)
         end = "" if text.endswith("?") else ";"
         print(f"{self.prog}: error: {text}{end} see {self.prog} --help", file=sys.stderr)
@@ -130,7 +128,6 @@ def parsed(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser() -> Parser:
-    """The parser of the whole command line."""
     parser = Parser(prog="kernelweave", description="Learn how to combine kernels over several views.")
     parser.add_argument("--version", action="version", version=f"kernelweave {__version__}")
     parser.set_defaults(command=None, parser=parser)
@@ -266,7 +263,6 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_training_files(parser: Parser) -> None:
-    """The files of views and of the target."""
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="a view: rna.csv, or with a name for it, rna=path/to/expression.csv"
     )
@@ -294,7 +290,6 @@ def _add_training_files(parser: Parser) -> None:
 
 
 def _add_new_files(parser: Parser) -> None:
-    """The model and the files of new samples."""
     parser.add_argument("model", metavar="MODEL", help="a file that compare or fit wrote, such as results/best.kw")
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="a view of the new samples, named as in training: rna=rna-new.csv"
@@ -330,7 +325,6 @@ def _add_out(parser: Parser, default: Path | None, text: str) -> None:
 
 
 def _add_run_options(parser: Parser) -> None:
-    """What the commands share that fit models."""
     group = parser.add_argument_group("run")
     group.add_argument("--seed", type=whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
     group.add_argument(
@@ -340,7 +334,6 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def add_dask(parser: Any) -> None:
-    """The option ``--dask``."""
     parser.add_argument(
         "--dask",
         metavar="ADDRESS",
@@ -350,7 +343,6 @@ def add_dask(parser: Any) -> None:
 
 
 def _no_option(word: str, parser: Parser) -> str:
-    """A message: there is no such option."""
     name = word.partition("=")[0]
     known = [text for action in parser._actions for text in action.option_strings]
     close = get_close_matches(name, known, n=1)
@@ -389,7 +381,6 @@ def check(chosen: argparse.Namespace) -> None:
 
 
 def check_method(name: str, views: Collection[str] = ()) -> None:
-    """Refuse a method that is none, and name those that are, or the one that was meant."""
     if name in METHODS or name == "alone" or (name.startswith("alone:") and name != "alone:"):
         return
     if Path(name).exists():
@@ -413,7 +404,6 @@ def _split_methods(given: Sequence[str] | None, views: Collection[str]) -> list[
 
 
 def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
-    """The views' names and the files that they are in, as far as that is known before files are opened."""
     views: dict[str, str] = {}
     if not hasattr(chosen, "files"):
         return views
@@ -472,7 +462,6 @@ def without_suffix(name: str) -> str:
 
 
 def _named(word: str) -> tuple[str, str]:
-    """Name and path of "name=path" or "path"."""
     before, equals, after = word.partition("=")
     if equals and before and not set(before) & set("/\\") and not Path(word).exists():
         return before, after
@@ -493,7 +482,6 @@ def _check_readable(path: str, what: str, *, folder: bool = False) -> None:
 
 
 def _check_results(path: Path) -> None:
-    """Refuse a folder without report.json."""
     if path.is_dir() and not (path / "report.json").is_file():
         raise FileNotFoundError(f"there is no report.json in {path}; compare and explain write one into --out")
     if not path.is_dir():

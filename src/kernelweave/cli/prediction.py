@@ -1,44 +1,59 @@
 """``kernelweave predict``: predict new samples with a saved model, block by block.
 
-Which file of new samples is which view of the model is told by its name or by its columns. `explain` reads new samples
-as `predict` does.
+Files of new samples are assigned to the model's views by their names or their columns. `explain` reads new samples as
+`predict` does.
 """
 
 from __future__ import annotations
-
 import argparse
+import numpy as np
 import os
+import pandas as pd
 import re
 import shutil
 import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
-import pandas as pd
-
+from typing import Any
+from typing import BinaryIO
 from .._extras import optional
 from .._warnings import warn
-from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ..estimators import MKLClassifier
+from ..estimators import MKLOneClass
+from ..estimators import MKLRegressor
 from ..estimators.fitted import presence_of
-from ..files import OpenViews, ViewBlocks, read_views_in_blocks
-from ..files.base import Options, as_csv
-from ..files.matching import read_matrix, with_text_labels
+from ..files import OpenViews
+from ..files import ViewBlocks
+from ..files import read_views_in_blocks
+from ..files.base import Options
+from ..files.base import as_csv
+from ..files.matching import read_matrix
+from ..files.matching import with_text_labels
 from ..files.read import column_names
 from ..files.sources import sources
 from ..recipes import CohortModel
 from ..recipes.drift import NewCohort
-from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
+from ..recipes.kinds import LEFT_OUT
+from ..recipes.kinds import NUMBER
+from ..recipes.kinds import SIMILARITY
+from ..recipes.kinds import column_views
 from ..saving import load
-from ..saving.atomic import naming, replace_file
+from ..saving.atomic import naming
+from ..saving.atomic import replace_file
 from .fit import opened
-from .messages import listed, one_line, working
+from .messages import listed
+from .messages import one_line
+from .messages import working
 from .options import without_suffix
+
 
 NAMED = 3  # samples that a warning names
 PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
@@ -55,12 +70,6 @@ def named_views(words: Sequence[str], views: Sequence[str]) -> list[str]:
     name its own begins or ends with: ``rna-new.csv``, ``rna_2024.csv`` and ``new.rna.csv`` are the view ``rna``. Where
     a model has one view, one file is that view, whatever its name. What cannot be decided, and two files that would be
     one view, are a ValueError.
-
-    Examples
-    --------
-    >>> from kernelweave.cli.prediction import named_views
-    >>> named_views(["data/rna-new.csv", "protein=today.csv"], ["rna", "protein"])
-    ['rna=data/rna-new.csv', 'protein=today.csv']
     """
     entries = [_entry(word, views, is_only=len(words) == 1) for word in words]
     taken: dict[str, str] = {}
@@ -147,18 +156,10 @@ def assigned_views(
 class ModelColumns:
     """The columns of a fitted model.
 
-    Attributes
-    ----------
-    views : dict from view to list of str
-        The columns that the training samples had in files, without the view's name.
-    matrices : list of str
-        Views that are similarity matrices.
-    read : list of str
-        The views that the model reads, matrices included.
-    columns : list of str
-        The columns that the model reads, named as in X, without those of ids in matrices.
-    types : dict from column to "number" or "text", or None
-        What these columns hold; None where the model does not have it.
+    `views` has those that the training samples had in files, without the view's name; `matrices` are views that are
+    similarity matrices. `read` are the views that the model reads, matrices included, and `columns` those of its
+    columns, named as in X, without ids in matrices; `types` is "number" or "text" by column, None where the model does
+    not have it.
     """
 
     views: dict[str, list[str]]
@@ -169,7 +170,6 @@ class ModelColumns:
 
 
 def columns_of(model: Any) -> ModelColumns:
-    """The columns of a model that was fitted to a data frame."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise ValueError(
@@ -204,12 +204,10 @@ def _grouped(names: list[str], views: list[str], matrices: list[str]) -> dict[st
 
 
 def has_classes(model: Any) -> bool:
-    """Whether a model predicts labels."""
     return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
 
 
 def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
-    """Which samples have a view that the model needs."""
     able = X.notna().to_numpy().any(axis=1)
     if not able.any():
         return able
@@ -256,7 +254,6 @@ def _labelled(model: Any, X: pd.DataFrame) -> dict[str, Any]:
 
 
 def load_model(chosen: argparse.Namespace) -> Any:
-    """The model of a call, or one `ValueError` that names what `predict` and `explain` take."""
     model = load(chosen.model)
     if not isinstance(model, PREDICTS):
         known = ", ".join(one.__name__ for one in PREDICTS)
@@ -267,7 +264,7 @@ def load_model(chosen: argparse.Namespace) -> Any:
 
 
 class OpenBlocks:
-    """The blocks of a table, for what goes through `files.ViewBlocks`."""
+    """The blocks of a table as `files.ViewBlocks`."""
 
     def __init__(self, table: OpenViews):
         self._table = table
@@ -284,16 +281,9 @@ class OpenBlocks:
 class NewSamples:
     """The samples of the files of a call, in blocks, and their similarities, which the model is given.
 
-    Samples that have no view that the model reads come last, in a data frame without columns.
-
-    Attributes
-    ----------
-    notes : list of str
-        What was decided about files, in sentences.
-    matrices : dict from name to DataFrame
-        Similarities of the new samples (rows) with the training samples.
-    wanted : str
-        The views that the model reads.
+    Samples that have no view that the model reads come last, in a data frame without columns. `notes` are sentences on
+    what was decided about files, `matrices` similarities of the new samples (rows) with the training samples, and
+    `wanted` the views that the model reads.
     """
 
     def __init__(self, chosen: argparse.Namespace, model: Any):
@@ -353,17 +343,14 @@ class NewSamples:
             yield pd.DataFrame(index=lacking)
 
     def whole(self) -> pd.DataFrame:
-        """All samples as one data frame."""
         return pd.concat(list(self))
 
     def _id_name(self) -> Any:
-        """What the files call the ids, or the matrices where there are no files."""
         if self._blocks is not None:
             return self._blocks.empty.name
         return next((matrix.index.name for matrix in self.matrices.values() if matrix.index.name), None)
 
     def _warn_of_missing_views(self, columns: ModelColumns) -> None:
-        """Warn of views that no file has; a call that leaves none is refused."""
         there = {*self.matrices, *([] if self._blocks is None else self._blocks.matched_by.index)}
         missing = [view for view in columns.read if view not in there]
         if len(missing) == len(columns.read):
@@ -390,7 +377,6 @@ def without_prediction(samples: list[Any], count: int, wanted: str) -> str:
 
 
 def _unread(files: list[str], columns: ModelColumns, notes: list[str]) -> dict[str, list[str]]:
-    """The views in files that the model does without, with their columns; a sentence about each is added to notes."""
     found = {}
     for word in files:
         view, _, path = word.partition("=")
@@ -401,7 +387,6 @@ def _unread(files: list[str], columns: ModelColumns, notes: list[str]) -> dict[s
 
 
 def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd.DataFrame]:
-    """Similarities of the new samples (rows) with the training samples, by the matrix' name."""
     if not chosen.kernel:
         return {}
     options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
@@ -419,7 +404,6 @@ def _no_view(columns: ModelColumns) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Predict the samples of the files, write the predictions, and print how many there are of each label."""
     model = load_model(chosen)
     samples = NewSamples(chosen, model)
     found = _Found(NewCohort(model.cohort_) if getattr(model, "cohort_", None) is not None else None)
@@ -441,8 +425,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 @dataclass
 class _Found:
-    """What was predicted, added up over blocks."""
-
     cohort: NewCohort | None
     n_samples: int = 0
     n_without: int = 0
@@ -453,7 +435,6 @@ class _Found:
     high: float = float("-inf")
 
     def add(self, X: pd.DataFrame, table: pd.DataFrame, matrices: dict[str, pd.DataFrame]) -> None:
-        """Count the predictions of some samples."""
         first = table.iloc[:, 0]
         known = first.notna().to_numpy()
         self.n_samples += len(table)
@@ -469,7 +450,6 @@ class _Found:
             self.cohort.add(X, own)
 
     def sentences(self, wanted: str) -> list[str]:
-        """What people should know about the new samples."""
         found = []
         if self.n_without:
             found.append(without_prediction(self.without, self.n_without, wanted))
@@ -477,7 +457,6 @@ class _Found:
         return [*found, *(f"unlike the training data: {sentence}" for sentence in unlike)]
 
     def summary(self, with_labels: bool) -> str:
-        """How many samples were predicted, and what."""
         n = self.n_samples - self.n_without
         start = f"Predicted {n} sample{'' if n == 1 else 's'}"
         if with_labels:
@@ -488,7 +467,7 @@ class _Found:
 
 
 def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple[str, pd.DataFrame]]:
-    """What the files call the ids, and the predictions of each block, which are counted."""
+    """The name of the ids in the files, and the predictions of each block, which are counted."""
     with working("predicting: 0 samples") as show:
         for X in samples:
             table = predictions(model, X)
@@ -498,13 +477,11 @@ def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple
 
 
 def _write(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
-    """Predict all blocks into a file."""
     for name, table in _predicted(samples, model, found):
         file.write(as_csv(table, header=file.tell() == 0, index_label=name).encode("utf-8"))
 
 
 def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
-    """Predict all blocks into a Parquet file."""
     arrow = optional("pyarrow", "to write Parquet", "parquet")
     parquet = optional("pyarrow.parquet", "to write Parquet", "parquet")
     writer = None
@@ -524,7 +501,6 @@ def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryI
 
 
 def _put(file: BinaryIO, out: Path) -> None:
-    """Bring the predictions to their place, at once."""
     file.seek(0)
     if out == STANDARD_OUTPUT:
         sys.stdout.flush()

@@ -12,7 +12,6 @@ NAMES = ("report.html", "report.md")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read report.json, write the page and the Markdown file, and print where the page is."""
     source = chosen.results / "report.json" if chosen.results.is_dir() else chosen.results
     report = Report.load(source)
     folder: Path = source.parent if chosen.out is None else chosen.out

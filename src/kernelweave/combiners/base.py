@@ -191,14 +191,7 @@ def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> 
 
 
 def entries_of(value: Any, names: list[str], kept: list[str]) -> Any:
-    """The value of a parameter with an entry for each kernel, for some of the kernels.
-
-    Examples
-    --------
-    >>> from kernelweave.combiners.base import entries_of
-    >>> entries_of({"a": 2, "b": 3}, ["a", "b", "c"], ["b", "c"]), entries_of([2, 3, 4], ["a", "b", "c"], ["b", "c"])
-    ({'b': 3}, [3, 4])
-    """
+    """The value of a parameter with an entry for each kernel, for some of the kernels."""
     if isinstance(value, Mapping | pd.Series):
         gone = set(names) - set(kept)
         return {name: entry for name, entry in value.items() if name not in gone}

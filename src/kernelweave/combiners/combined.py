@@ -21,9 +21,8 @@ the fit                                     `theta`, `solution`, `history`
 
 A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights` and `restrict`. A
 subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements `n_samples`, `names`,
-`active`, `columns`, `sample_weights`, `replace` and `lookups` too. What must hold of every combined kernel is listed in
-``tests/combined_properties.py``. `PointwiseKernel` is for a function of the values of the base kernels: its subclasses
-implement `combine` only.
+`active`, `columns`, `sample_weights`, `replace` and `lookups` too. `PointwiseKernel` is for a function of the values of
+the base kernels: its subclasses implement `combine` only.
 """
 
 from __future__ import annotations
@@ -262,7 +261,7 @@ class CombinedKernel(ABC):
         """
 
     def _over(self, stack: Any, **changed: Any) -> Self:
-        """A copy over what prediction keeps of the stack, some attributes changed, without solution and history."""
+        """A copy over the stack as prediction needs it, without solution and history, some attributes changed."""
         lean = copy(self)
         lean.stack = stack
         for name in self._of_fit:
@@ -292,12 +291,10 @@ class KernelsTimesAmplitudes(CombinedKernel):
 
     @property
     def is_sum(self) -> bool:
-        """It is."""
         return True
 
     @property
     def of_samples(self) -> bool:
-        """Whether the stack compares new samples with training samples."""
         return self.stack.present is not None
 
     @abstractmethod
@@ -309,7 +306,6 @@ class KernelsTimesAmplitudes(CombinedKernel):
         """Amplitudes of the training samples, of shape (n_samples, n_kernels); None where coefficients have them."""
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """K of the training samples."""
         K = self.operand(out)
         if isinstance(K, np.ndarray):
             return K
@@ -330,21 +326,18 @@ class KernelsTimesAmplitudes(CombinedKernel):
         return self.stack.scores(m, views, present, coef, right)
 
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """The values of new samples, kernel by kernel."""
         values = np.zeros((views.n_samples, coef.shape[1]))
         for _, rows, share in self._shares(views, coef):
             values[rows] += share
         return values
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What each kernel adds to `values`."""
         shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
         for m, rows, share in self._shares(views, coef):
             shares[rows, :, m] = share
         return shares
 
     def _shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
-        """Each kernel, the samples that it is computed for, and what it adds to their values."""
         left, _, parts = self.new_parts(views)
         right = self.right()
         for m, rows, part, present in parts:
@@ -357,11 +350,9 @@ class KernelsTimesAmplitudes(CombinedKernel):
         return self.stack.values_in(place, views, present, left, self.right(), coef)
 
     def values_per_sample(self, coef: np.ndarray) -> int:
-        """What the stack holds of the kernel that has the most."""
         return self.stack.values_per_sample(self.active, coef)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """With how many support vectors, or landmarks, each kernel compares a new sample."""
         return self.active * self.stack.n_compared(coef)
 
 
@@ -406,12 +397,10 @@ class PointwiseKernel(CombinedKernel):
         """Refuse samples that cannot be combined, given which sample has a row in which kernel; none by default."""
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """K of the training samples."""
         self.check(self.stack.present, self.stack.support)
         return written(self.combine(self.stack.gram(m) for m in self._used), out)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """K of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
     def in_parts(self) -> TiledFunction:
@@ -427,7 +416,6 @@ class PointwiseKernel(CombinedKernel):
         return TiledFunction(parts, combine, diagonal, kernels=self._used)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """K between some training samples and all of them, without the whole matrix."""
         self.check(self.stack.present, self.stack.support)
         return self.combine(self.stack.gram_rows(m, index) for m in self._used)
 
@@ -438,11 +426,10 @@ class PointwiseKernel(CombinedKernel):
         return self.combine(self.stack.cross(m, views, present[:, m]) for m in self._used)
 
     def weights(self) -> np.ndarray:
-        """One for each kernel: all count alike."""
+        """All ones: every kernel counts the same."""
         return np.ones(self.n_kernels)
 
     def restrict(self, index: np.ndarray) -> CombinedKernel:
-        """The same function over some training samples."""
         return type(self)(self.stack.restrict(index, self.active), self.theta)
 
     @property
@@ -451,7 +438,7 @@ class PointwiseKernel(CombinedKernel):
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """K, in the place of `out` if that is given."""
+    """K, written into `out` if that is given."""
     if out is None:
         return K
     out[...] = K

@@ -1,4 +1,4 @@
-"""The vectors that projections act on (SLDR, B.2), and where projections begin.
+"""The vectors that projections act on (SLDR, B.2), and the first projections of a descent.
 
 A kernel that is differentiable by its view's features (`Kernel.is_differentiable`; linear, polynomial and Gaussian
 kernels are) takes projected features as well, so the features are projected and the kernel is evaluated afterwards,
@@ -18,11 +18,11 @@ normalize          here
 ``center``         features minus their mean; a stationary kernel depends on differences only
 =================  =======================================================================================
 
-Projections begin at random, at principal components, or at directions between classes. Copies of one kernel must not
-begin equal, or they stay equal, and while they are nearly equal separating their regions gains little, so that descent
-may stop there. So directions found from the data are turned at random, by about as much again, and gates begin a little
-open or closed. A given matrix is taken as it is. Since they are turned anyway, directions need not be exact: a few
-steps of iterative methods find them, and no matrix of products is formed.
+Projections begin at random, at principal components, or at directions between classes. Copies of one kernel that begin
+equal stay equal, and while they are nearly equal descent gains little by separating their regions and may stop. So a
+random part of about the same length is added to directions found from the data, and gates begin a little open or
+closed. For that reason directions need not be exact: a few steps of iterative methods find them, without a matrix of
+products. A matrix that the user gives is taken as it is.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class ViewFeatures:
     by_kernel = False  # whether new samples must be compared with all training samples
 
     def fit(self, stack: KernelStack, m: int) -> Any:
-        """Learn the constants; returns the features of the training samples, an array or CSR matrix."""
         kernel, self.method = stack.kernels[m], stack.normalizers[m].method
         values, present = kernel.read(stack.support)
         self.names = kernel.feature_names(stack.support.names)
@@ -76,7 +75,7 @@ class ViewFeatures:
         return self._normalized(values, present, tell=True)
 
     def _gain(self, kernel: ViewKernel, values: Any, weight: np.ndarray) -> float:
-        """What the kernel is multiplied by, beyond what is done to the rows."""
+        """The factor of the kernel, beside the normalisation of the rows."""
         if self.method == "unit-trace":
             with np.errstate(over="ignore"):
                 shares = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -95,19 +94,18 @@ class ViewFeatures:
         return float(1.0 / mean) if mean > 0.0 else 0.0
 
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
-        """What `directions` are applied to, of new samples: their normalised features."""
+        """The normalised features of new samples, to which `directions` are applied."""
         return self.of(stack.kernels[m], views)
 
     def of(self, kernel: Any, views: Views) -> Any:
-        """The normalised features of samples, as the fitted kernel reads them."""
         return self._normalized(*kernel.read(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """A projection of features as one of what `read` gives."""
+        """A projection of features, in terms of the values that `read` returns."""
         return W
 
     def settled(self) -> ViewFeatures:
-        """What `read` needs, once `directions` are known."""
+        """A copy with what `read` needs, once `directions` are known."""
         return self
 
     def _normalized(self, values: Any, present: np.ndarray, tell: bool = False) -> Any:
@@ -175,21 +173,19 @@ class KernelFeatures:
         return self.training
 
     def read(self, stack: KernelStack, m: int, views: Views) -> np.ndarray:
-        """What `directions` are applied to, of new samples: kernel values to all training samples."""
+        """Kernel values of new samples to all training samples, to which `directions` are applied."""
         return stack.cross(m, views, stack.kernels[m].present(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """A projection of features as one of what `read` gives."""
         return W if self.training is None else self.training @ (self._inverse[:, None] * W)
 
     def settled(self) -> KernelFeatures:
-        """What `read` needs, once `directions` are known: nothing of the size of the Gram matrix."""
+        """A copy with what `read` needs, once `directions` are known; the size of the Gram matrix is not kept."""
         lean = copy(self)
         lean.training = None
         return lean
 
     def features(self, values: np.ndarray) -> np.ndarray:
-        """Features from what `read` gives."""
         return values if self.training is None else (values @ self.training) * self._inverse
 
     @property
@@ -198,7 +194,6 @@ class KernelFeatures:
 
 
 def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | KernelFeatures]:
-    """How each kernel's samples become vectors, not yet fitted."""
     names = stack.names
     if isinstance(features, str):
         chosen = {} if features == "auto" else dict.fromkeys(names, features)
@@ -237,7 +232,7 @@ def _scaled_rows(values: Any, divisors: np.ndarray) -> Any:
 
 STARTS = ("random", "pca", "lda")
 RIDGE = 0.1  # in units of the mean eigenvalue of the scatter
-STEPS = 30  # of the iterative methods
+STEPS = 30  # steps of the iterative methods
 TURN = 1.0  # length of the random part that is added to each direction from the data
 
 
@@ -263,7 +258,6 @@ def starting_projection(
 
 
 def given_projections(init: Any, names: list[str], shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
-    """Matrices that the user gave by kernel name, by the position of their kernel."""
     given = {}
     for name, value in init.items():
         if name not in names:
@@ -301,16 +295,13 @@ class _Centered:
         self.shape = features.shape
 
     def times(self, block: np.ndarray) -> np.ndarray:
-        """This matrix times another."""
         return self.root[:, None] * (np.asarray(self.features @ (block / self.unit)) - self.mean @ block)
 
     def transposed_times(self, block: np.ndarray) -> np.ndarray:
-        """The transpose of this matrix times another."""
         weighted = self.root[:, None] * block
         return np.asarray(self.features.T @ (weighted / self.unit)) - np.outer(self.mean, weighted.sum(axis=0))
 
     def norm(self) -> float:
-        """The root of the sum of squares."""
         squares = self.root**2 @ squared_norms(self.features / self.unit)
         return float(np.sqrt(max(squares - (self.root**2).sum() * (self.mean @ self.mean), 0.0)))
 
@@ -331,7 +322,7 @@ def _towards(centered: _Centered, target: np.ndarray, limit: int) -> np.ndarray:
 
 
 def _principal(centered: _Centered, found: np.ndarray, count: int, rng: np.random.RandomState) -> np.ndarray:
-    """Leading principal directions of what directions found before leave, by subspace iteration."""
+    """Leading principal directions outside of those found before, by subspace iteration."""
     block = rng.normal(size=(centered.shape[1], count))
     for _ in range(STEPS):
         block = np.linalg.qr(block - found @ (found.T @ block))[0]

@@ -7,9 +7,9 @@ A form computes values and derivatives of a `FormKernel`, for non-negative weigh
 - `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
   feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 
-In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images
-K_m c are kept for each kernel: they stay true when the weights change, and give the derivative for nothing. Any other
-form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
+In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images K_m c
+are kept for each kernel: they stay valid when the weights change, and give the derivative without further products. Any
+other form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
 vectors once more, half of them by symmetry:
 
     -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
@@ -38,8 +38,6 @@ from .descent import KernelFamily, support_rows
 
 
 class FormKernel(CombinedKernel):
-    """A form of the base kernels with one non-negative weight for each of them."""
-
     def __init__(
         self,
         stack: KernelStack,
@@ -54,51 +52,40 @@ class FormKernel(CombinedKernel):
 
     @property
     def active(self) -> np.ndarray:
-        """The kernels with a positive weight."""
         return self.theta > 0
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The form of the training samples."""
         return self.form.gram(self, out)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """The form of the training samples: whole, or in parts."""
         return training(self.stack).elementwise(self, out)
 
     def in_parts(self) -> TiledSum | TiledFunction:
-        """The form of the training samples in parts."""
         return self.form.in_parts(self)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """The form between some training samples and all of them."""
         return training(self.stack).rows_of(self.operand(), index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The form of the training samples times coefficients."""
         columns = coef if coef.ndim == 2 else coef[:, None]
         found = training(self.stack).values(self.operand(), np.arange(self.n_samples), index, columns)
         return found if coef.ndim == 2 else found[:, 0]
 
     def block(self, index: np.ndarray) -> np.ndarray:
-        """The form among some training samples."""
         return training(self.stack).block_of(self.operand(), index)
 
     def cross(self, views: Views) -> np.ndarray:
-        """The form of new samples; only kernels with a weight are computed."""
         return self.form.cross(self, views)
 
     @property
     def is_sum(self) -> bool:
-        """Whether the form is a sum of monomials."""
         return isinstance(self.form, Monomials)
 
     @property
     def terms(self) -> list[str]:
-        """The monomials, such as ``a``, ``a^2`` and ``a*b``."""
         return self.form.terms(self.names) if isinstance(self.form, Monomials) else self.names
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What each monomial adds to the values of new samples."""
         form = self.form
         if not isinstance(form, Monomials):
             return super().shares(views, coef)
@@ -106,22 +93,18 @@ class FormKernel(CombinedKernel):
         return views.in_blocks(n_values, lambda part: form.shares(self, part, coef))
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vectors of kernel m where the form is a weighted sum of the kernels, without products."""
         form = self.form
         if not isinstance(form, Monomials) or not form.is_weighted_sum:
             return None
         return feature_weights(self.stack, m, form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1)))
 
     def weights(self) -> np.ndarray:
-        """The weights eta."""
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights, 0 for views that a sample lacks."""
         return self.form.sample_weights(self, views)
 
     def restrict(self, index: np.ndarray) -> FormKernel:
-        """The same form over some training samples."""
         diagonals = None if self.diagonals is None else self.diagonals[index]
         return self._over(self.stack.restrict(index, self.active), diagonals=diagonals, base=None)
 
@@ -134,16 +117,14 @@ class FormFamily(KernelFamily):
         exact = training(stack)
         exact.prepare()
         self.form, self.diagonals, self.place = form, form.diagonals(exact), exact.place
-        # a weighted sum in parts, whose images stay true for all weights
+        # a weighted sum in parts, whose images stay valid for all weights
         is_sum = isinstance(form, Monomials) and form.is_weighted_sum and exact.present.all()
         self.base: TiledSum | None = exact.kept_sum() if is_sum else None
 
     def at(self, theta: np.ndarray) -> FormKernel:
-        """The form with these weights."""
         return FormKernel(training(self.stack), theta, self.form, self.diagonals, base=self.base)
 
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r."""
         return training(kernel.stack).form_pullback(self.form, kernel, *support_rows(coef))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
@@ -173,7 +154,6 @@ class Monomials:
         self.sums = sums
 
     def diagonals(self, stack: TrainingStack) -> None:
-        """Diagonals are not needed."""
         return None
 
     def at_one(self, weights: np.ndarray) -> float:
@@ -181,7 +161,6 @@ class Monomials:
         return float(self._value(weights))
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
-        """The kernel of the training samples."""
         stack, eta = kernel.stack, kernel.theta
         K = polynomial(stack.matrices(), eta, *self._shares, out)
         if not stack.present.all():
@@ -191,7 +170,6 @@ class Monomials:
         return K
 
     def in_parts(self, kernel: FormKernel) -> TiledSum | TiledFunction:
-        """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
         if not self.is_weighted_sum:
             return form_in_parts(kernel, factor)
@@ -213,7 +191,6 @@ class Monomials:
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The same of a kernel in tiles."""
         if self.is_weighted_sum:
             operand: Any = kernel.in_parts()
             V = operand.place.asarray(operand.left[rows][:, :, None] * coef[:, None, :], "float64")
@@ -227,13 +204,11 @@ class Monomials:
     def sum_pullback(
         self, kernel: FormKernel, operand: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
     ) -> np.ndarray:
-        """The same of a weighted sum in tiles, from the images of its coefficients."""
         shares = operand.left[rows] * np.einsum("ir,imr->im", coef, images)
         slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])[1]
         return -0.5 * self.factor_of(1) * shares.sum(axis=0) - (shares @ operand.weights) @ slopes
 
     def value_of(self, values: Iterable, shifts: None, xp: Any) -> Any:
-        """The form of weighted values of the kernels, arrays of a place."""
         return self._value(values)
 
     def derivatives(self, values: list[Any], eta: np.ndarray, diagonals: None, xp: Any) -> tuple[Any, list[Any]]:
@@ -248,7 +223,6 @@ class Monomials:
         return self.products * h[-1] + self.sums * total, slopes
 
     def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The kernel between new samples and training samples."""
         stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         used = np.flatnonzero(eta)
@@ -259,7 +233,6 @@ class Monomials:
         return K
 
     def terms(self, names: list[str]) -> list[str]:
-        """The names of the monomials, in the order of `shares`."""
         return [_monomial_name([names[m] for m in factors]) for factors in self._monomials(len(names))]
 
     def shares(self, kernel: FormKernel, views: Views, coef: np.ndarray) -> np.ndarray:
@@ -284,21 +257,19 @@ class Monomials:
         return shares
 
     def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """Coefficients times what the columns of training samples are multiplied by because they lack views."""
+        """Coefficients times the factors of training samples that lack views."""
         return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
 
     @property
     def is_weighted_sum(self) -> bool:
-        """Whether the form has no products of kernels."""
         return self.degree == 1 or self.products == 0.0
 
     def _monomials(self, n_kernels: int) -> list[tuple[int, ...]]:
-        """The monomials of the form as their factors, by degree: those that are multiplied by something."""
         degrees = [degree for degree in range(1, self.degree + 1) if self.factor_of(degree) > 0.0]
         return [q for degree in degrees for q in combinations_with_replacement(range(n_kernels), degree)]
 
     def factor_of(self, degree: int) -> float:
-        """What monomials of a degree are multiplied by: h_d has c^(d - degree) with each of them."""
+        """The factor of monomials of a degree: h_d has c^(d - degree) with each of them."""
         return self.products * self.constant ** (self.degree - degree) + self.sums * (degree == 1)
 
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
@@ -312,7 +283,6 @@ class Monomials:
         return self.degree, self.constant, self.products, self.sums
 
     def _value(self, values: Iterable) -> Any:
-        """The form of the values, which may be arrays."""
         h, total = self._powers(values)
         return self.products * h[-1] + self.sums * total
 
@@ -342,7 +312,6 @@ class Monomials:
 
 
 def _monomial_name(factors: list[str]) -> str:
-    """The name of a product of kernels, such as ``a^2*b``."""
     powers = [(name, len(list(equal))) for name, equal in groupby(factors)]
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers)
 
@@ -359,19 +328,15 @@ class GaussianForm:
         return training(stack).diagonals()
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
-        """The kernel of the training samples."""
         return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
     def in_parts(self, kernel: FormKernel) -> TiledFunction:
-        """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 
     def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r from whole matrices, for the samples with coefficients."""
         return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, rows, coef)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The same of a kernel in tiles."""
         return form_pullback(kernel, rows, coef, sums=False)[0]
 
     def value_of(self, values: Iterable, shifts: Any, xp: Any) -> Any:
@@ -382,14 +347,12 @@ class GaussianForm:
     def derivatives(
         self, values: list[Any], eta: np.ndarray, diagonals: tuple[Any, Any], xp: Any
     ) -> tuple[Any, list[Any]]:
-        """The form of the values of all kernels, and its derivative by each weight, arrays of a place."""
         squares = [diagonals[0][:, m][:, None] + diagonals[1][:, m][None, :] - 2.0 * x for m, x in enumerate(values)]
         exponent: Any = sum(-float(eta[m]) * square for m, square in enumerate(squares))
         K = xp.exp(xp.clip(exponent, max=0.0))
         return K, [-square * K for square in squares]
 
     def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The kernel between new samples and training samples."""
         stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         exponent = np.zeros((views.n_samples, stack.n_samples))
@@ -404,12 +367,10 @@ class GaussianForm:
         return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
 
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The weights of the views that each sample has."""
         return kernel.stack.presence(views, kernel.active) * kernel.theta
 
 
 def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> TiledFunction:
-    """A form as a function of the values of the kernels with a weight."""
     form: Any = kernel.form
     eta, parts = kernel.theta, kernel.stack.in_parts()
     used = np.flatnonzero(eta).tolist()

@@ -1,4 +1,4 @@
-"""Gating models: how open each kernel is for a sample, thesis section 3.1.
+"""Gating models: the weight (gate) of each kernel for each sample, thesis section 3.1.
 
 A gate turns *codes* of samples (their gating inputs, or what the gate makes of them) into scores s_im, one for each
 kernel, and scores into gates by a softmax or a sigmoid. `pullback` goes the other way: from dJ/dgates to dJ/dtheta. A
@@ -13,7 +13,7 @@ scale alone. Gates of *unit length*, sum_m g_m^2 = 1, leave no such way:
 with h = exp(s / 2) for a softmax, so that g^2 is the softmax, and h = sigmoid(s), all in logarithms. Equal scores,
 such as those of theta = 0, are the mean of the kernels.
 
-Gates are computed where codes are, through the array API: theta may be NumPy's wherever codes are.
+Gates are computed through the array API, on the device of the codes; theta may be a NumPy array all the same.
 
 ==================  ==========================================================================
 thesis              here
@@ -183,7 +183,7 @@ def _sigmoid(xp: Any, scores: Any) -> Any:
 
 
 def parameters_like(theta: Any, codes: Any) -> Any:
-    """Parameters in the place of codes, and in their precision."""
+    """Parameters on the device of the codes, and in their precision."""
     return place_of(codes).asarray(theta, precision_of(codes))
 
 
@@ -191,7 +191,6 @@ class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
@@ -207,12 +206,11 @@ class LinearGate(Gate):
         return place.xp.concat([place.asarray(flat, precision_of(slopes)), place.xp.sum(slopes, axis=0)])
 
     def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """Each sample's scores pull along the v_m."""
+        """dJ/dcodes from dJ/dscores: sum_m dJ/ds_im v_m for sample i."""
         n_kernels = slopes.shape[1]
         return slopes @ theta[:-n_kernels].reshape(n_kernels, -1)
 
     def coefficients(self, theta: Any, n_kernels: int) -> tuple[Any, Any]:
-        """The slopes v_m, one row for each kernel, and the biases v_m0."""
         return place_of(theta).xp.reshape(theta[:-n_kernels], (n_kernels, -1)), theta[-n_kernels:]
 
 
@@ -280,31 +278,20 @@ class EvenGate(Gate):
     """Every kernel alike: eta_m = 1 / sqrt(n_kernels), so that the gated sum is the mean of the kernels.
 
     A sample that lacks views spreads their weight over those it has, as `Mean` does. There is nothing to learn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> EvenGate().values(np.empty(0), np.empty((2, 0)), np.array([[True, True], [True, False]])).round(3)
-    array([[0.707, 0.707],
-           [1.   , 0.   ]])
     """
 
     learns = False
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """No parameters."""
         return np.empty(0)
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """All alike."""
         return place_of(codes).zeros((codes.shape[0], n_kernels), precision_of(codes))
 
     def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
-        """No parameters."""
         return place_of(slopes).zeros(0, precision_of(slopes))
 
     def values(self, theta: Any, codes: Any, present: Any, tol: float = 0.0) -> Any:
-        """The gates, whose squares sum to 1."""
         place = place_of(codes)
         there = place.asarray(place.asarray(present), precision_of(codes))
         count = place.xp.sum(there, axis=1, keepdims=True)
@@ -383,22 +370,18 @@ class RegionGate(Gate):
     centers_: np.ndarray
 
     def encode(self, inputs: np.ndarray) -> np.ndarray:
-        """The position of the nearest centre."""
         from sklearn.metrics import pairwise_distances_argmin
 
         return pairwise_distances_argmin(inputs, self.centers_)
 
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
-        """Normal numbers of spread 0.1, for each region and kernel."""
         return SMALL * rng.normal(size=len(self.centers_) * n_kernels)
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """The row of each sample's region."""
         place = place_of(codes)
         return place.xp.take(place.xp.reshape(place.asarray(theta), (-1, n_kernels)), codes, axis=0)
 
     def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
-        """Samples of a region add up."""
         place = place_of(codes)
         if place.is_host:
             columns = [np.bincount(codes, column, len(self.centers_)) for column in slopes.T]
@@ -446,7 +429,6 @@ class ClusterGate(RegionGate):
         self.norm = norm
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
-        """Find the clusters."""
         from sklearn.cluster import KMeans
 
         count = min(check_parameters(self).n_clusters, len(np.unique(inputs, axis=0)))
@@ -491,7 +473,6 @@ class InstanceGate(RegionGate):
         self.norm = norm
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
-        """Keep the inputs."""
         self.centers_ = inputs
 
 
@@ -511,7 +492,6 @@ class GateFunction:
         self.n_parameters = n_parameters if fixed is None else 0
 
     def values(self, theta: np.ndarray, block: Any, rows: slice) -> np.ndarray:
-        """The gates of some samples."""
         codes = block.codes[rows]
         place = place_of(codes)
         present: Any = place.asarray(self.active)
@@ -527,7 +507,7 @@ class GateFunction:
     def pullback(
         self, theta: np.ndarray, block: Any, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """dP/dV from the slopes of P by the gates, where the codes are."""
+        """dP/dV from the slopes of P by the gates, on the device of the codes."""
         codes = block.codes[rows]
         if is_compiled(self.gate, codes):
             return compiled_pullback(self.gate, theta, codes, amplitudes, slopes)
@@ -535,19 +515,18 @@ class GateFunction:
 
     @property
     def linear_kind(self) -> str | None:
-        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.gates`."""
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for programs of a device."""
         if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
             return None
         return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"
 
 
 def is_compiled(gate: Gate, codes: Any) -> bool:
-    """Whether gates are of the plain form, with codes in memory."""
+    """Whether compiled code serves the gates: they are of the plain form, with codes in memory."""
     return type(gate) in (Softmax, Sigmoid) and isinstance(codes, np.ndarray) and codes.dtype.kind == "f"
 
 
 def compiled_gates(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """The gates; parameters are those of `Gate.values`."""
     scores, biases = _scores(theta, codes, present.shape[1])
     found = np.empty(present.shape)
     open_gates(scores, biases, np.ascontiguousarray(present), gate.competes, gate.norm == "unit", found)
@@ -557,7 +536,6 @@ def compiled_gates(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np
 def compiled_pullback(
     gate: Gate, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray
 ) -> np.ndarray:
-    """dJ/dtheta; parameters are those of `Gate.pullback`."""
     unit, found = gate.norm == "unit", np.empty(gates.shape, dtype=codes.dtype)
     scores, biases = found, theta[-gates.shape[1] :]
     if unit and not gate.competes:
@@ -567,6 +545,5 @@ def compiled_pullback(
 
 
 def _scores(theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
-    """<v_m, x> of samples, and the biases."""
     slopes = theta[:-n_kernels].reshape(n_kernels, -1).astype(codes.dtype)
     return np.ascontiguousarray((slopes @ codes.T).T), theta[-n_kernels:]

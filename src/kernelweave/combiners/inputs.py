@@ -40,7 +40,7 @@ SCALINGS = ("unit-mean", "unit-row", "standard", None)
 
 
 class Source:
-    """What gating inputs are made of: `fit` and `read` give values of samples, and which of them are there."""
+    """What gating inputs are made of: `fit` and `read` give values of samples, and a mask of those that are there."""
 
     takes_sparse = False
 
@@ -52,7 +52,7 @@ class Source:
         """Install a kernel with further ids in the place of the gating kernel; there is none by default."""
 
     def joined(self, views: Views, parts: Iterable[tuple[Any, np.ndarray, str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Features side by side, of values, which samples have them, and what they are called in errors."""
+        """Features side by side; each part has values, a mask of the samples that have them, and a name for errors."""
         values, there = [], []
         for features, present, what in parts:
             values.append(dense(features, what, self.takes_sparse))
@@ -63,7 +63,7 @@ class Source:
 
 
 class GatingInputs:
-    """The gating inputs of samples, by constants of the training samples."""
+    """The gating inputs of samples, scaled by constants of the training samples."""
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
         check("the gating inputs", "scaling", scaling, Choice(*SCALINGS))
@@ -77,7 +77,6 @@ class GatingInputs:
         self.scaling = scaling
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
-        """Learn the constants from the samples of a stack; returns their inputs."""
         values, there = self.source.fit(stack, rng)
         self.mean_, self.spread_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         self.length_ = 1.0
@@ -100,11 +99,10 @@ class GatingInputs:
         return self._scaled(inputs)
 
     def transform(self, views: Views) -> np.ndarray:
-        """The inputs of new samples, of shape (n_samples, n_inputs)."""
         return self._scaled(self._expanded(*self.source.read(views)))
 
     def narrow(self, views: Views, farthest: float) -> np.ndarray:
-        """The same in float32, with absolute values cut at `farthest`."""
+        """`transform` in float32, with absolute values cut at `farthest`."""
         values, there = self.source.read(views)
         if self.quadratic or self.scaling == "unit-row" or not is_whole(there):
             inputs = self._scaled(self._expanded(values, there))
@@ -115,11 +113,9 @@ class GatingInputs:
 
     @property
     def reads_features(self) -> bool:
-        """Whether the inputs are the features that are projected, of all kernels."""
         return isinstance(self.source, ProjectedFeatures)
 
     def restrict(self, stack: KernelStack) -> GatingInputs:
-        """The same with what prediction keeps of the kernels."""
         if not self.reads_features:
             return self
         lean = copy(self)
@@ -127,19 +123,15 @@ class GatingInputs:
         return lean
 
     def replace(self, old: Kernel, new: Kernel) -> None:
-        """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
         self.source.replace(old, new)
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return self.source.columns()
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices that are read, see `KernelStack.lookups`."""
         return self.source.lookups()
 
     def names(self, stack: KernelStack) -> list[str]:
-        """What the inputs are called, of a stack that they were fitted with."""
         names = self.source.names(stack)
         if not self.quadratic:
             return names
@@ -176,27 +168,21 @@ class NoInputs(Source):
     source = None
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
-        """Rows without columns."""
         return np.zeros((stack.n_samples, 0))
 
     def transform(self, views: Views) -> np.ndarray:
-        """Rows without columns."""
         return np.zeros((views.n_samples, 0))
 
     def narrow(self, views: Views, farthest: float) -> np.ndarray:
-        """Rows without columns, in float32."""
         return np.zeros((views.n_samples, 0), dtype=np.float32)
 
     def restrict(self, stack: KernelStack) -> NoInputs:
-        """There is nothing to leave out."""
         return self
 
     def names(self, stack: KernelStack) -> list[str]:
-        """No columns have names."""
         return []
 
     def columns(self) -> np.ndarray:
-        """No columns are read."""
         return np.empty(0, dtype=int)
 
 
@@ -209,14 +195,11 @@ class ProjectedFeatures(Source):
         self.chosen = [m for m in range(len(maps)) if not any(equal(features[m], features[h]) for h in range(m))]
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
         self.stack = stack
         features, self._features = self._features or [], None
         return self.joined(stack.support, self._parts(stack.support, lambda m: features[m]))
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
-
         def features(m: int) -> Any:
             values = self.maps[m].read(self.stack, m, views)
             return self.maps[m].features(values) if self.maps[m].by_kernel else values
@@ -229,18 +212,15 @@ class ProjectedFeatures(Source):
             yield features(m), present, f"the view of the kernel {self.stack.names[m]!r}"
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
-        """The same with what prediction keeps of the kernels."""
         lean = copy(self)
         lean.stack = stack
         lean.maps = [each if m in self.chosen else each.settled() for m, each in enumerate(self.maps)]
         return lean
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return np.concatenate([self.stack.kernels[m].columns() for m in self.chosen])
 
     def names(self, stack: KernelStack) -> list[str]:
-        """Kernel and feature."""
         return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
 
 
@@ -249,15 +229,12 @@ _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the ker
 
 
 class FeatureSource(Source):
-    """The features of some views, side by side."""
-
     readers_: list[ViewKernel | None] | None = None  # the kernels that prepare groups, if some do
 
     def __init__(self, selector: Any):
         self.selector = selector
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Resolve the views into columns; returns what `read` gives of the training samples."""
         if self.selector is None:
             groups = [
                 group
@@ -291,7 +268,6 @@ class FeatureSource(Source):
         return self.read(stack.support)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
         if self.readers_ is None and views.is_finite():
             values, _ = views.read(self.columns(), "gating inputs")
             return values, np.broadcast_to(np.True_, values.shape)
@@ -312,11 +288,9 @@ class FeatureSource(Source):
         return values, known
 
     def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
         return np.concatenate([columns for _, columns in self.groups_])
 
     def names(self, stack: KernelStack) -> list[str]:
-        """The columns' names, or their positions; after the name of the kernel those of what it prepares."""
         names, found = stack.support.names, []
         for label, columns, reader in self._groups():
             if reader is None:
@@ -345,7 +319,7 @@ def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
 
 
 def check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
-    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is."""
+    """Refuse samples that lack gating inputs where views can be fetched: gates decide which views are fetched."""
     if views.can_fetch and not there.all():
         raise ValueError(
             f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "
@@ -372,12 +346,10 @@ def _group(label: str, columns: np.ndarray, stack: KernelStack) -> _Group:
 
 
 def _reader(kernel: Kernel) -> ViewKernel | None:
-    """A kernel that has a transformer."""
     return kernel if isinstance(kernel, ViewKernel) and kernel.preparation_ is not None else None
 
 
 def _features(name: str, kernel: Kernel) -> list[_Group]:
-    """The features of a kernel, or an error where it has none."""
     parts = kernel.parts()
     if any(_reader(part) is not None for part in parts):
         return [(name, part.columns(), _reader(part)) for part in parts if len(part.columns())]
@@ -390,7 +362,6 @@ def _features(name: str, kernel: Kernel) -> list[_Group]:
 
 
 def equal(features: Any, others: Any) -> bool:
-    """Whether two arrays, or two CSR matrices, of features are the same."""
     if features.shape != others.shape or sp.issparse(features) != sp.issparse(others):
         return False
     return (features != others).nnz == 0 if sp.issparse(features) else np.array_equal(features, others)
@@ -476,6 +447,5 @@ class KernelMap(BaseEstimator):
 
 
 def _matrix(kernel: Kernel) -> Precomputed:
-    """The matrix in which a kernel looks ids up."""
     ((matrix, _),) = kernel.lookups(None)
     return matrix

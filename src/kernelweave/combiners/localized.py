@@ -24,8 +24,8 @@ Upsilon_i^j     C C', the outer product of coefficients
 taken from a path, inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003. Along it gates are learned from a part of
 the samples, each from the last with a little noise (V = 0 is stationary for copies of one kernel), and judged by the
 loss on the others (`stacks.held_out`): 0-1 for classes, squared for numbers, weighted as the samples are. The strongest
-penalty wins whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would be
-smoother, but prefers penalties that are too weak.
+penalty is taken whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would
+be smoother, but prefers penalties that are too weak.
 """
 
 from __future__ import annotations
@@ -88,26 +88,22 @@ class GatedSum(KernelsTimesAmplitudes):
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
         return self.stack.n_samples if self.gates is None else len(self.gates)
 
     @property
     def active(self) -> np.ndarray:
-        """The kernels that are open for some training sample."""
         return self.open_kernels
 
     @property
     def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model; here all of theta."""
         return self.theta
 
     @property
     def function(self) -> GateFunction:
-        """The gates as a function of samples."""
         return GateFunction(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
 
     def settle(self, solution: Solution, machine: Machine) -> None:
-        """Find out what a fitted model shows of the gates of training samples in blocks, at a solution."""
+        """Find what a fitted model shows of the gates of training samples in blocks, at a solution."""
         self.totals = training(self.stack).gate_totals(self.function, solution, machine)
         if self.totals is not None:
             count = self.totals.count[0].sum()
@@ -118,34 +114,28 @@ class GatedSum(KernelsTimesAmplitudes):
 
     @property
     def has_cheap_blocks(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
-        """Whether the P matrices are there, of which `block` and `product` read a part."""
+        """Whether the P matrices exist, so that `block` and `product` read a part of them."""
         return training(self.stack).has_cheap_blocks
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """K_eta of the training samples, thesis (3.9)."""
         return training(self.stack).gated(self.function, self.gates, self.at, out)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """K_eta between some training samples and all of them."""
         return training(self.stack).gated_rows(self.gates, self.at, index)
 
     def block(self, index: np.ndarray) -> np.ndarray:
-        """K_eta among some training samples."""
         return training(self.stack).gated_block(self.gates, self.at, index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K_eta times coefficients, without K_eta."""
         return training(self.stack).gated_product(self.gates, self.at, index, coef)
 
     def between(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K_eta between some training samples and others, times coefficients of the others."""
         used = np.flatnonzero(coef.any(axis=1))
         return training(self.stack).gated_values(self.gates, self.at, rows, columns[used], coef[used])
 
     # New samples
 
     def gates_of(self, views: Views) -> np.ndarray:
-        """The gates of new samples, of shape (n_new, n_kernels)."""
         if views.can_fetch:  # every view that is needed can be fetched
             present = np.tile(self.active, (views.n_samples, 1))
         else:
@@ -153,16 +143,13 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gates_at(self.codes_of(views), present)
 
     def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples."""
         return self.gate.encode(self.inputs.transform(views))
 
     def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
-        """The gates of samples with these codes, which have all views unless `present` is given."""
         present = np.tile(self.active, (len(codes), 1)) if present is None else present
         return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
 
     def new_parts(self, views: Views) -> tuple[np.ndarray, np.ndarray, Iterator[NewPart]]:
-        """The samples with an open gate, for each kernel."""
         new = self.gates_of(views)
 
         def parts() -> Iterator[NewPart]:
@@ -178,7 +165,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.gates
 
     def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What kernel m adds to the values of new samples, which all have its view, as if its gate were 1."""
         right = None if self.gates is None else self.gates[:, m]
         return self.scores(m, views, np.ones(views.n_samples, dtype=bool), coef, right)
 
@@ -219,26 +205,21 @@ class GatedSum(KernelsTimesAmplitudes):
         return compared * self.open_share
 
     def restrict(self, index: np.ndarray) -> GatedSum:
-        """The kernel over some training samples, with what prediction needs."""
         gates = None if self.gates is None else self.gates[index]
         return self._over(self.stack.restrict(index, self.active), gates=gates)
 
     def reads(self) -> np.ndarray:
-        """The columns of the gating inputs."""
         return self.inputs.columns()
 
     def replace(self, m: int, kernel: Kernel) -> None:
-        """Install an extended kernel in the place of base kernel m, and of the gating kernel if that is the same."""
         old = self.stack.kernels[m]
         self.stack.replace(m, kernel)
         self.inputs.replace(old, kernel)
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels and the gating kernel."""
         return [*self.stack.lookups(self.active), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
-        """Slopes and biases of the scores, if the gating model is linear."""
         found = self.gating_coefficients()
         if found is None:
             return {}
@@ -248,16 +229,14 @@ class GatedSum(KernelsTimesAmplitudes):
         }
 
     def input_names(self) -> list[str]:
-        """What the gating inputs are called."""
         return self.inputs.names(training(self.stack).sample())
 
     def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Slopes of the scores by the gating inputs, of shape (n_inputs, n_kernels), and biases; None if not linear."""
         found = self.gate.coefficients(self.gate_parameters, self.n_kernels)
         return None if found is None else (found[0].T, found[1])
 
     def complete(self, m: int, views: Views, rows: np.ndarray) -> Views:
-        """Some samples, of which each has the view of kernel m; it is fetched where it is missing and can be."""
+        """Some samples with the view of kernel m, which is fetched where it is missing and can be."""
         part = views if len(rows) == views.n_samples else views.rows(rows)
         kernel = self.stack.kernels[m]
         partly = getattr(kernel, "takes_missing_cells", False)
@@ -285,11 +264,10 @@ class GatedFamily(KernelFamily):
         self.l2_path: pd.DataFrame | None = None  # how it was chosen
         self.strength = 0.0  # what ||V||^2 / 2 is multiplied by: l2 times J0
         self.mean: Solution | None = None  # the optimum under the mean kernel, where it was computed
-        self.passes = 0  # over blocks, which the next descent counts as its own
+        self.passes = 0  # passes over blocks, which the next descent counts as its own
 
     @property
     def n_kernels(self) -> int:
-        """Number of base kernels, P."""
         return self.stack.n_kernels
 
     @property
@@ -299,24 +277,19 @@ class GatedFamily(KernelFamily):
 
     @property
     def amplitudes(self) -> GateFunction:
-        """The gates as a function of samples and of V, all as they are."""
         return GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), self.n_parameters)
 
     @property
     def n_parameters(self) -> int:
-        """Length of V."""
         return len(self.gate.start(self.stack.some_codes, self.n_kernels, np.random.RandomState(0)))
 
     def over(self, stack: TrainingStack) -> GatedFamily:
-        """The same over some of the training samples, a stack with their codes."""
         return GatedFamily(stack, self.gate, self.inputs, self.options)
 
     def at(self, theta: np.ndarray) -> GatedSum:
-        """The gated sum with these parameters, all gates as they are."""
         return GatedSum(self.stack, theta, self.gate, self.inputs, self.stack.gates(self.gate_function(theta)))
 
     def gate_function(self, V: np.ndarray, gate: Gate | None = None, tol: float = 0.0) -> GateFunction:
-        """The gates of all kernels with these parameters."""
         return GateFunction(gate or self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)
 
     def pullback(self, kernel: Any, coef: np.ndarray, solution: Solution | None = None) -> np.ndarray:
@@ -325,17 +298,15 @@ class GatedFamily(KernelFamily):
         return self._from_slopes(kernel, rows, *kernel.stack.slopes(kernel.gates, kernel.at, rows, coef, solution))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
-        """`pullback` of a solution, for nothing where that holds the images k_m (eta_m c) of its coefficients."""
+        """`pullback` of a solution, at no cost where that holds the images k_m (eta_m c) of its coefficients."""
         return self.pullback(kernel, solution.coef, solution)
 
     def _from_slopes(
         self, kernel: Any, rows: np.ndarray, by_gates: np.ndarray, by_points: list[np.ndarray]
     ) -> np.ndarray:
-        """dJ/dV from dJ/dgates of some samples."""
         return self.gate.pullback(kernel.theta, self.stack.codes[rows], kernel.gates[rows], by_gates)
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Small random parameters."""
         return self.gate.start(self.stack.some_codes, self.n_kernels, rng)
 
     def starts(self, machine: Machine, rng: np.random.RandomState, n_init: int, learner: Learner) -> list[Start]:
@@ -364,7 +335,6 @@ class GatedFamily(KernelFamily):
         return "nested" not in self.stack.offers
 
     def joint(self, machine: Machine, start: Start) -> JointProblem:
-        """The descent in weight vectors, biases and V."""
         return self.stack.gate_problem(self, machine, start.solution)
 
     def mean_optimum(self, machine: Machine) -> float:
@@ -377,7 +347,6 @@ class GatedFamily(KernelFamily):
         return optimum if optimum > 0.0 else 1.0
 
     def mean_operand(self) -> Operand:
-        """The mean kernel of the training samples, as a machine is solved on it."""
         return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -387,7 +356,6 @@ class GatedFamily(KernelFamily):
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta
 
     def watch(self, machine: Machine, rng: np.random.RandomState) -> Watch | None:
-        """Hold out a part of the samples for early stopping."""
         if self.options.validation_fraction == 0.0:
             return None
         if self.gate.per_sample:
@@ -401,7 +369,6 @@ class GatedFamily(KernelFamily):
         return Watch(own, part.machine, lambda theta, solution: part.risk(self, theta, solution))
 
     def finish(self, theta: np.ndarray) -> GatedSum:
-        """Close small gates; kernels that are closed for every sample leave the model."""
         function = self.closed(self.stack, theta)
         gates = self.stack.gates(function)
         rest: dict[str, Any] = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
@@ -423,7 +390,7 @@ PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
 def choose_l2(
     family: GatedFamily, machine: Machine, theta: np.ndarray, rng: np.random.RandomState, learner: Learner
 ) -> tuple[float, list[Start], pd.DataFrame]:
-    """Follow the path from theta on parts of the samples: the penalty, what each part taught under it, and a table."""
+    """Follow the path from theta on parts of the samples; returns penalty, starts learned on each part, and a table."""
     parts = family.stack.parts(machine, rng)
     noise = SMALL * rng.normal(size=(len(parts), len(PATH), len(theta)))
     found = in_threads(
@@ -442,7 +409,6 @@ def choose_l2(
 def follow(
     family: GatedFamily, theta: np.ndarray, part: ExactPart | BlockPart, noise: np.ndarray, learner: Learner
 ) -> tuple[list[Start], LossSums]:
-    """What is learned along the path without the samples that a part holds out, and the losses of those."""
     own, machine = family.over(part.stack), part.machine
     scale = own.mean_optimum(machine)
     run, learned = learner(own, machine), list[Start]()
@@ -487,11 +453,10 @@ class GatedCombiner(DescentCombiner):
 
     @property
     def methods(self) -> frozenset[str]:
-        """Gates, the kernel with the largest gate, and the values of each kernel alone."""
         return frozenset({"gates", "region", "local_values"})
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """Whole matrices for kernel values to all samples; samples and solves for what features cannot have."""
+        """Whole matrices for kernel values to all samples; samples and solves where features do not suffice."""
         name, found = type(self).__name__, dict[str, str]()
         if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
             found["gram"] = "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
@@ -502,7 +467,6 @@ class GatedCombiner(DescentCombiner):
         return found
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedSum:
-        """Learn the gating model, close small gates, then solve the machine."""
         kernel: Any = super().learn(stack, machine, control)
         if kernel.n_kernels > 1 and self.gating_.learns:
             found = kernel.stack.gate_spread(kernel.function)
@@ -511,7 +475,6 @@ class GatedCombiner(DescentCombiner):
         return kernel
 
     def remember(self, family: Any, kernel: Any) -> None:
-        """Set the fitted gating model, and the penalty."""
         self.gating_, self.l2_ = family.gate, family.l2
         self.__dict__.pop("l2_path_", None)
         if family.l2_path is not None:
@@ -520,14 +483,12 @@ class GatedCombiner(DescentCombiner):
     def _coded(
         self, gate: Gate, inputs: GatingInputs | NoInputs, stack: TrainingStack, control: FitControl
     ) -> tuple[Gate, Any, np.ndarray]:
-        """A fitted copy of a gating model, the stack with what it reads of the training samples, and of a sample."""
         values, gate = inputs.fit(stack.sample(), control.rng), clone(gate)
         gate.prepare(values, control.rng)
         codes = gate.encode(values)
         return gate, stack.coded(inputs, gate, codes), codes
 
     def _check(self) -> None:
-        """Raise a `ValueError` if the gating model has wrong parameters, or parameters do not go together."""
         if self.gating is not None:
             check_parameters(self.gating)
         if isinstance(self.l2, str) and self.validation_fraction > 0.0:
@@ -687,7 +648,6 @@ class Localized(GatedCombiner):
         self.gate_tol = gate_tol
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedFamily:
-        """Check the parameters, compute the gating inputs and what else all gates share."""
         self._check()
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)

@@ -117,7 +117,6 @@ class WeightProblem:
         return self.record(point, solution)
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
-        """The machine's solution at the final weights to a KKT violation of `tol`."""
         same = self._weights is not None and np.array_equal(eta, self._weights) and np.array_equal(factor, self.factor)
         if same and self.last is not None:
             solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
@@ -130,7 +129,6 @@ class WeightProblem:
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
-        """An evaluation, and a line of the history, from a solution."""
         found = self.sums.found(self.machine, solution)
         forms = self.scale * found.forms()
         self._note(solution)
@@ -143,11 +141,10 @@ class WeightProblem:
 
     @property
     def least(self) -> float:
-        """What J counts as at least where a gap is relative to it, at the latest weights."""
+        """The least value of J that relative gaps are measured by, at the latest weights."""
         return self.machine.least_objective(self._K)
 
     def _note(self, solution: Solution) -> None:
-        """The latest solution, and a line of the history for it."""
         self.last = solution
         now = time.perf_counter()
         line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock}
@@ -158,7 +155,6 @@ class WeightProblem:
         self._clock = now
 
     def scaled_matrices(self) -> np.ndarray:
-        """The kernels that x weighs, as a new stack of whole matrices."""
         return self.scale[:, None, None] * self.stack.matrices() * np.outer(self.factor, self.factor)
 
     def _kernel(self, eta: np.ndarray) -> Any:
@@ -189,22 +185,20 @@ class OptimalWeights(NamedNumbers, Combiner):
     max_iter: int
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """What the costs need, where they are computed from the kernels."""
         if not hasattr(self.costs, "costs"):
             return {}
         reads = {"gram": f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"}
         return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The set of x, with r."""
+        """The feasible set of x, with r."""
         raise NotImplementedError
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
+        """The weights x, by evaluations of `problem` with a call of `tell` after each, to a relative gap of `tol`."""
         return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
-        """Learn the weights, then solve the machine at them to the KKT tolerance."""
         check_parameters(self)
         costs = self.costs_of(stack)
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
@@ -269,7 +263,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         )
 
 
-_LARGEST = 100  # of the logarithms of costs, whose squares are used
+_LARGEST = 100  # largest logarithm of costs, whose squares are used
 
 
 class EigenvalueCosts(BaseEstimator):
@@ -416,7 +410,6 @@ class ConvexMKL(OptimalWeights):
         return super().needs(kernels)
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights on the simplex by the chosen solver."""
         simplex = self._feasible(problem, costs)
         if self.solver == "conic":
             programs = problem.machine.programs()
@@ -426,7 +419,6 @@ class ConvexMKL(OptimalWeights):
         return minimize(problem.evaluate, simplex, tol, self.max_iter, tell)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
-        """The simplex above the lower limits."""
         limits = costs**2 * as_numbers(self.min_weight, problem.names, "min_weight", default=0.0)
         if limits.sum() >= 1.0:
             raise ValueError(
@@ -488,7 +480,6 @@ class ElasticMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
-        """The simplex, with the pull."""
         return Simplex(np.zeros(len(costs)), float(self.l2))
 
 
@@ -549,13 +540,11 @@ class LpMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights in the ball by the chosen solver."""
         if self.solver == "closed-form" and self.p != 1.0:
             return minimize_in_norm_ball(problem.evaluate, float(self.p), len(costs), tol, self.max_iter, tell)
         return super().minimize(problem, costs, tol, tell)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The ball; the simplex for p = 1."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
         return GroupBall(np.zeros(len(costs), dtype=int), float(self.p))
@@ -615,7 +604,6 @@ class GroupMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def for_kernels(self, names: list[str], kept: list[str]) -> GroupMKL:
-        """A copy for some of the kernels, which stay in their groups; see `Combiner.for_kernels`."""
         other: Any = super().for_kernels(names, kept)
         if isinstance(self.groups, Mapping):
             stay = set(kept) | (set(_label_of(self.groups)) - set(names))
@@ -629,14 +617,12 @@ class GroupMKL(OptimalWeights):
         return other.set_params(groups=groups)
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The ball of the mixed norm."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
         return GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))
 
 
 def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray:
-    """The number of each kernel's group, from any of the forms that `GroupMKL` takes."""
     if groups is None:
         labels = views
     elif isinstance(groups, Mapping):
@@ -657,7 +643,6 @@ def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray
 
 
 def _label_of(groups: Mapping) -> dict[str, Any]:
-    """Group by kernel name, from either kind of mapping."""
     label_of: dict[str, Any] = {}
     for key, value in groups.items():
         members = {key: value} if _is_label(value) else dict.fromkeys(value, key)
@@ -669,7 +654,6 @@ def _label_of(groups: Mapping) -> dict[str, Any]:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether an entry of `groups` is the group of one kernel, rather than the kernels of a group."""
     return isinstance(value, str) or not isinstance(value, Sequence)
 
 
@@ -729,7 +713,6 @@ class SparseMKL(OptimalWeights):
         self.max_iter = max_iter
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
         self.rounds_: list[float] = []

@@ -5,9 +5,9 @@ or a product k^P of kernels, with no other constraint. `PolynomialMKL` (Cortes e
 
     k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
 
-and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (mu_0 is `ball_center`, Lambda `ball_radius`). J falls
-wherever a weight grows, so the set must be bounded. The paper's full form has the monomials of lower degree, too; a
-constant kernel among the k_m adds them. Products of sparse similarities are nearly diagonal and carry no information
+and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (eta_0 is `ball_center`, Lambda `ball_radius`). J falls
+with every weight that grows, so the set must be bounded. The paper's full form has the monomials of lower degree, too;
+a constant kernel among the k_m adds them. Products of sparse similarities are nearly diagonal and carry no information
 about new samples, so a share 1 - tau of the kernel is the weighted sum itself, and the share of the products is chosen
 on held-out samples.
 
@@ -72,15 +72,12 @@ class Product(Combiner):
     """
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         return {"elementwise": "Product multiplies kernels, whose explicit features would be all products of theirs"}
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
-        """The product."""
         return float(largest.prod())
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProductKernel:
-        """Solve the machine once under the product."""
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
         return ProductKernel(training(stack)).solve(machine, control, begin)
@@ -93,28 +90,23 @@ class ProductKernel(PointwiseKernel):
         super().__init__(stack, np.ones(stack.n_kernels))
 
     def combine(self, values: Iterator[np.ndarray]) -> np.ndarray:
-        """The product, in place of the first of the matrices."""
         product = next(values)
         for other in values:
             product *= other
         return product
 
     def in_parts(self) -> TiledFunction:
-        """The product in parts, wherever these are."""
         found = super().in_parts()
         found.combine = lambda values, rows, columns: self.combine(values)
         return found
 
     def check(self, present: np.ndarray, views: Views) -> None:
-        """Every sample needs every view."""
         check_every_view("Product", self.names, present, views)
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """One for each kernel and sample."""
         return np.ones((views.n_samples, self.n_kernels))
 
     def restrict(self, index: np.ndarray) -> ProductKernel:
-        """The product over some training samples."""
         return ProductKernel(self.stack.restrict(index))
 
 
@@ -174,7 +166,6 @@ class KernelDifference(Combiner):
         return {"gram": "KernelDifference repairs the combined kernel by the eigenvalues of its whole matrix"}
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> DifferenceKernel:
-        """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
         begin = time.perf_counter()
         check_parameters(self)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
@@ -242,16 +233,13 @@ class DifferenceKernel(CombinedKernel):
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
         return len(self.index)
 
     @property
     def is_indefinite(self) -> bool:
-        """Whether the combined kernel is; the form of squares is not repaired, and is if a base kernel is."""
         return self.repair.is_left or (self.repair.trusted and super().is_indefinite)
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The combined kernel of the training samples, repaired; also computes what new samples need."""
         stack, signs = self.stack, np.asarray(self.signs)
         self.differences = []
 
@@ -266,7 +254,6 @@ class DifferenceKernel(CombinedKernel):
         return written(K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)], out)
 
     def cross(self, views: Views) -> np.ndarray:
-        """The combined kernel of new samples, with estimated labels."""
         stack = self.stack
         present = stack.presence(views)
         check_every_view("KernelDifference", stack.names, present, views)
@@ -281,15 +268,12 @@ class DifferenceKernel(CombinedKernel):
         return K if self.repair.needs_all_samples else K[:, self.index]
 
     def weights(self) -> np.ndarray:
-        """The weights of the kernels in the part without differences."""
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights of the kernels in the part without differences, the same for each sample."""
         return np.tile(self.theta, (views.n_samples, 1))
 
     def restrict(self, index: np.ndarray) -> DifferenceKernel:
-        """The kernel with columns for some training samples; it keeps all of them."""
         every = np.arange(self.stack.n_samples)
         return self._over(self.stack.restrict(every, self.active), index=self.index[index])
 
@@ -381,12 +365,10 @@ class GeneralizedMKL(DescentCombiner):
         self.max_iter = max_iter
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         why = "GeneralizedMKL learns a function of kernels, whose explicit features would be all products of theirs"
         return {"elementwise": why}
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> PenalizedFamily:
-        """Check the parameters."""
         if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls without limit'
@@ -405,14 +387,11 @@ class GeneralizedMKL(DescentCombiner):
 
 
 class PenalizedFamily(FormFamily):
-    """A form with all non-negative weights, under a penalty."""
-
     def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm, norm: str, strength: float):
         super().__init__(stack, form)
         self.norm, self.strength = norm, strength
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:
             return np.full(n_kernels, 1.0 / n_kernels)
@@ -420,17 +399,14 @@ class PenalizedFamily(FormFamily):
         return np.divide(1.0, n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
 
     def domain(self) -> ConvexSet:
-        """The non-negative weights."""
         return ConvexSet(lambda eta: np.maximum(eta, 0.0))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """r(eta) and its gradient."""
         if self.norm == "l1":
             return self.strength * theta.sum(), np.full_like(theta, self.strength)
         return 0.5 * self.strength * (theta @ theta), self.strength * theta
 
     def finish(self, theta: np.ndarray) -> FormKernel:
-        """The kernel, of which at least one weight must be positive."""
         if not theta.any():
             raise ValueError(
                 f"the penalty of GeneralizedMKL has removed every kernel; lower strength ({self.strength:g})"
@@ -439,7 +415,6 @@ class PenalizedFamily(FormFamily):
 
 
 def _variances(stack: ExactStack) -> np.ndarray:
-    """Variance of the training samples that have the view, in each kernel's feature space."""
     weight = np.where(stack.present, stack.weight[:, None], 0.0)
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     diagonals, images = stack.diagonals(), stack.images(weight.T[:, :, None])[:, :, 0].T
@@ -548,12 +523,10 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         self.tau = tau
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """A function of all kernel values."""
         why = "PolynomialMKL learns a polynomial of kernels, whose explicit features would be all products of theirs"
         return {"elementwise": why}
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> BallFamily:
-        """The forms with weights in the ball; also chooses the share of the products."""
         uniform = self._uniform(stack.n_kernels)
         given = 0.5 * uniform if self.ball_center is None else self.ball_center
         center = as_numbers(given, stack.names, "ball_center", default=0.0)
@@ -575,7 +548,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
 
     def _held_out_tau(self, stack: ExactStack, machine: Machine, control: FitControl) -> float:
-        """The share of least held-out error under uniform weights."""
         parts = [] if machine.detects_novelty else positions_of_parts(machine, control.rng)
         if not parts:
             return UNSEEN_TAU
@@ -594,22 +566,17 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
 
 class BallFamily(FormFamily):
-    """A form with the weights of the non-negative part of a ball."""
-
     def __init__(self, stack: TrainingStack, form: Monomials, center: np.ndarray, radius: float):
         super().__init__(stack, form)
         self.center, self.radius = center, radius
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """The point of the ball furthest in the uniform direction."""
         return self.center + self.radius / np.sqrt(len(self.center))
 
     def domain(self) -> ConvexSet:
-        """The non-negative part of the ball."""
         return ConvexSet(lambda eta: project_ball(eta, self.center, self.radius))
 
     def finish(self, theta: np.ndarray) -> FormKernel:
-        """The kernel, of which at least one weight must be positive."""
         if not theta.any():
             raise ValueError("every weight of PolynomialMKL is 0; give it another ball_center or a larger ball_radius")
         return self.at(theta)

@@ -54,7 +54,6 @@ class PerOutput(Combiner):
         self.combiner = combiner
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> OutputKernels:
-        """Fit a copy of the combiner to each output."""
         check_parameters(self)
         stack.check_memory(3, "the combined kernel")
         outputs = stack.outputs(machine, reads_gram=self.combiner.reads_gram)
@@ -78,16 +77,13 @@ class PerOutput(Combiner):
         return OutputKernels(kernels, rows).solved(join(solutions, coef), history)
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """What the combiner needs."""
         return self.combiner.needs(kernels)
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
-        """What the combiner gives."""
         return self.combiner.largest_value(names, largest)
 
     @property
     def methods(self) -> frozenset[str]:
-        """Gates, if the combiner has them; other methods are for one kernel only."""
         return self.combiner.methods & {"gates"}
 
 
@@ -100,81 +96,65 @@ class OutputKernels(CombinedKernel):
 
     @property
     def names(self) -> list[str]:
-        """The names of the base kernels."""
         return self.kernels[0].names
 
     @property
     def of_samples(self) -> bool:
-        """Whether the kernels' coefficients are."""
         return self.kernels[0].of_samples
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
         if not self.of_samples:
             return self.kernels[0].n_samples
         return 1 + max((int(rows.max()) for rows in self.rows_of if len(rows)), default=-1)
 
     @property
     def is_indefinite(self) -> bool:
-        """Whether one of the kernels is."""
         return any(kernel.is_indefinite for kernel in self.kernels)
 
     @property
     def takes_fetch(self) -> bool:
-        """Whether the kernels do."""
         return self.kernels[0].takes_fetch
 
     @property
     def active(self) -> np.ndarray:
-        """The base kernels that some output evaluates."""
         return np.any([kernel.active for kernel in self.kernels], axis=0)
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """There is no single kernel."""
         raise ValueError(
             "with weights per class or target there is no single combined kernel; combiners_ has one for each output"
         )
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """There is no single kernel."""
         return self.gram()
 
     def cross(self, views: Views) -> np.ndarray:
-        """There is no single kernel."""
         return self.gram()
 
     def _each(self, coef: np.ndarray) -> Iterator[tuple[CombinedKernel, np.ndarray]]:
-        """Each output's own kernel, and its coefficients as one column."""
         for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True)):
             yield kernel, coef[rows, output, None]
 
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """Each output's own kernel times its own coefficients."""
         return np.hstack([kernel.values(views, own) for kernel, own in self._each(coef)])
 
     def sizes(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """Those of each output's own kernel."""
         return np.hstack([kernel.sizes(views, own) for kernel, own in self._each(coef)])
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
-        """Each output's own kernel times its own coefficients."""
         found = [kernel.values_in(place, views, own) for kernel, own in self._each(coef)]
         known = [values for values in found if values is not None]
         return np.hstack(known) if len(known) == len(found) else None
 
     @property
     def is_sum(self) -> bool:
-        """Whether each output's kernel is a sum."""
         return all(kernel.is_sum for kernel in self.kernels)
 
     @property
     def terms(self) -> list[str]:
-        """The terms of all outputs; an output may have fewer."""
         return list(dict.fromkeys(term for kernel in self.kernels for term in kernel.terms))
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """What each term of each output's own kernel adds to its values."""
         place = {term: position for position, term in enumerate(self.terms)}
         shares = np.zeros((views.n_samples, len(self.kernels), len(place)))
         for output, (kernel, own) in enumerate(self._each(coef)):
@@ -182,7 +162,6 @@ class OutputKernels(CombinedKernel):
         return shares
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vector of each output's own kernel; 0 for outputs that do not evaluate kernel m."""
         found = {
             output: kernel.feature_weights(m, own)
             for output, (kernel, own) in enumerate(self._each(coef))
@@ -196,7 +175,6 @@ class OutputKernels(CombinedKernel):
         return weights
 
     def weights(self) -> np.ndarray:
-        """One row of weights for each output."""
         return np.stack([kernel.weights() for kernel in self.kernels])
 
     def sample_weights(self, views: Views) -> np.ndarray:
@@ -214,20 +192,16 @@ class OutputKernels(CombinedKernel):
         return weights
 
     def columns(self) -> np.ndarray:
-        """Positions of all columns that some output reads."""
         return np.unique(np.concatenate([kernel.columns() for kernel in self.kernels]))
 
     def reads(self) -> np.ndarray:
-        """What some output reads beside the columns of kernels."""
         return np.unique(np.concatenate([kernel.reads() for kernel in self.kernels]))
 
     def values_per_sample(self, coef: np.ndarray) -> int:
-        """The most that an output takes."""
         parts = zip(self.kernels, self.rows_of, strict=True)
         return max(kernel.values_per_sample(coef[rows]) for kernel, rows in parts)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """With how many support vectors, or landmarks, each kernel compares a new sample, for some output."""
         if not self.of_samples:
             return np.max([kernel.evaluations(coef) for kernel in self.kernels], axis=0)
         needed = np.zeros((len(coef), self.n_kernels), dtype=bool)
@@ -236,7 +210,6 @@ class OutputKernels(CombinedKernel):
         return needed.sum(axis=0).astype(float)
 
     def restrict(self, index: np.ndarray) -> OutputKernels:
-        """Keep support vectors (of any output) and each output's own active kernels."""
         if not self.of_samples:
             return OutputKernels([kernel.restrict(index) for kernel in self.kernels], self.rows_of)
         kernels, places = [], []
@@ -247,10 +220,8 @@ class OutputKernels(CombinedKernel):
         return OutputKernels(kernels, places)
 
     def replace(self, m: int, kernel: Kernel) -> None:
-        """Install a kernel with further ids in the place of base kernel m, for every output."""
         for own in self.kernels:
             own.replace(m, kernel)
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels of every output, each with the ids that prediction needs."""
         return [found for kernel in self.kernels for found in kernel.lookups()]

@@ -90,7 +90,6 @@ class EasyMKL(ChosenWeights):
         self.lam = lam
 
     def choose(self, stack, machine, control):
-        """The weights, averaged over the machine's binary problems."""
         check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
@@ -119,7 +118,7 @@ class EasyMKL(ChosenWeights):
 
 
 class Margin(SquaredHinge):
-    """The squared hinge at C = (1 - lam) / lam, whatever a sample costs; with bounds that no coefficient reaches.
+    """The squared hinge at C = (1 - lam) / lam for every sample; with bounds that no coefficient reaches.
 
     1/2 c_i^2 / C is a part of the optimum J, which is at most the loss of f = 0, n C / 2.
     """
@@ -130,7 +129,6 @@ class Margin(SquaredHinge):
         self.lam, self.n_samples = lam, n_samples
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
-        """Those of the squared hinge."""
         C = (1.0 - self.lam) / self.lam if self.lam < 1.0 else 1.0
         most = 1.1 * C * np.sqrt(self.n_samples)
         return DualTerms(y, np.where(y > 0.0, 0.0, -most), np.where(y > 0.0, most, 0.0), quadratic=1.0 / C)
@@ -144,7 +142,6 @@ class ClassMeans:
     n_outputs: int
 
     def __call__(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Of shape (n_samples, n_outputs)."""
         chosen = np.arange(self.n_outputs) if self.n_outputs > 1 else np.ones(1, dtype=int)
         inside = self.counts[chosen]
         return np.where(y[:, None] == chosen, 1.0 / inside, -1.0 / (self.counts.sum() - inside))
@@ -210,7 +207,6 @@ class BinaryMKL(ChosenWeights):
         return super().for_kernels(names, kept).set_params(n_selected=min(self.n_selected, len(kept)))
 
     def choose(self, stack, machine, control):
-        """Weight 1 for the kernels with the largest relaxed weights."""
         given = check_parameters(self)
         n_selected, max_iter = given.n_selected, given.max_iter
         if n_selected > stack.n_kernels:
@@ -301,11 +297,9 @@ class LinearMKL(ChosenWeights):
         self.trace = trace
 
     def needs(self, kernels=()):
-        """The matrices of the program."""
         return {"gram": "LinearMKL solves a semidefinite program of whole Gram matrices"}
 
     def choose(self, stack, machine, control):
-        """The weights at the optimum of the semidefinite program."""
         given = check_parameters(self)
         check_every_view(type(self).__name__, stack.names, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
@@ -336,7 +330,6 @@ class LinearMKL(ChosenWeights):
         return np.where(parts > _ZERO * parts.max(), eta, 0.0), 0
 
     def _problem(self, machine: Any) -> dict[str, Any]:
-        """The machine's box QP."""
         if not machine.has_box_dual:
             raise ValueError(
                 'LinearMKL with criterion="margin" needs a support vector machine with one output (two classes, '

@@ -70,18 +70,15 @@ class Layout:
 
     @property
     def first_projection(self) -> int:
-        """Where the W_m begin."""
         shape = (0, 0) if self.gating_shape is None else self.gating_shape
         return int(self.n_gating) + int(shape[0]) * int(shape[1])  # Python's integers, which do not wrap
 
     def gating(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """V and T."""
         if self.gating_shape is None:
             return theta[: self.n_gating], None
         return theta[: self.n_gating], theta[self.n_gating : self.first_projection].reshape(self.gating_shape)
 
     def projections(self, theta: np.ndarray) -> list[np.ndarray]:
-        """The W_m, as views of theta."""
         matrices, begin = [], self.first_projection
         for shape in self.shapes:
             end = begin + shape[0] * shape[1]
@@ -95,12 +92,10 @@ class Layout:
         return codes if T is None else (T.T @ codes.T).T  # in this order BLAS takes two thirds of the time
 
     def join(self, V: np.ndarray, T: np.ndarray | None, matrices: list[np.ndarray]) -> np.ndarray:
-        """theta of its parts."""
         parts = [V, *([] if T is None else [T.ravel()]), *(W.ravel() for W in matrices)]
         return np.concatenate(parts)
 
     def domain(self) -> Domain:
-        """Where theta may go."""
         return ProductSpace([(part.stop - part.start, domain) for part, domain in reversed(self.blocks())])
 
     def blocks(self) -> list[tuple[slice, Domain]]:
@@ -123,7 +118,6 @@ class Layout:
 
 
 def component_counts(value: Any, names: list[str], n_features: list[int], n_classes: int = 0) -> list[int]:
-    """Dimensions R_m of each kernel's projection."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, str) and value == "auto":
         value = max(FEWEST, n_classes - 1)
@@ -170,7 +164,7 @@ class ProjectedKernel(GatedSum):
 
     @property
     def directions(self) -> list[np.ndarray]:
-        """What makes points of what the maps read of new samples, for each kernel."""
+        """The matrices that turn what the maps read of new samples into points, for each kernel."""
         if self._directions is None:
             matrices = self.layout.projections(self.theta)
             self._directions = [each.directions(W) for each, W in zip(self.maps, matrices, strict=True)]
@@ -185,7 +179,6 @@ class ProjectedKernel(GatedSum):
         return np.asarray(self.maps[m].read(self.stack, m, views) @ self.directions[m])
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any) -> np.ndarray:
-        """Kernels compare projected new samples with the points, on the host."""
         if self.points is None:
             return super().scores(m, views, present, coef, right)
         columns = np.flatnonzero(right)
@@ -193,7 +186,6 @@ class ProjectedKernel(GatedSum):
         return values @ (right[columns, None] * coef[columns])
 
     def crossed(self, parts: Iterator[NewPart], left: np.ndarray) -> np.ndarray:
-        """K between new samples and the points."""
         if self.points is None:
             return super().crossed(parts, left)
         points: Any = self.points
@@ -204,11 +196,9 @@ class ProjectedKernel(GatedSum):
         return sum_kernels(blocks, left, self.right(), out=np.empty((len(left), self.n_samples)))
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
-        """New samples are projected and compared on the host, but for explicit features."""
         return super().values_in(place, views, coef) if self.points is None else None
 
     def values_at(self, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""
         if self.points is None:
             offsets = self.stack.offsets
             return self.maps[m].features_at(points) @ coef[offsets[m] : offsets[m + 1]]
@@ -225,17 +215,14 @@ class ProjectedKernel(GatedSum):
 
     @property
     def is_linear(self) -> bool:
-        """Whether values are linear in the projections."""
         used = [each for each, on in zip(self.maps, self.active, strict=True) if on]
         return all(each.is_linear if self.points is None else each.kernel.is_linear for each in used)
 
     @property
     def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model."""
         return self.layout.gating(self.theta)[0]
 
     def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples: T' x^G if there is a T, x^G otherwise."""
         return self.layout.projected_codes(self.theta, super().codes_of(views))
 
     def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -244,7 +231,6 @@ class ProjectedKernel(GatedSum):
         return found if found is None or T is None else (T @ found[0], found[1])
 
     def project(self, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The gates of new samples, and their projections for each kernel; NaN for samples that lack the view."""
         gates = self.gates_of(views)
         present = self.stack.presence(views, self.active)
         found = []
@@ -259,23 +245,18 @@ class ProjectedKernel(GatedSum):
     # What prediction takes, and what is kept
 
     def values_per_sample(self, coef: np.ndarray) -> int:
-        """Support vectors, or all training samples if kernel values give features."""
         if self.points is None:
             return super().values_per_sample(coef)
         return max(len(coef), self.stack.n_samples)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """As for `GatedSum`, but kernels whose values give features compare with all training samples."""
         if self.points is None:
             return super().evaluations(coef)
         share = 1.0 if self.inputs.reads_features else self.open_share
         return np.where(self.stack.active, self.stack.n_samples * share, super().evaluations(coef))
 
     def restrict(self, index: np.ndarray) -> ProjectedKernel:
-        """The kernel over some training samples, with what prediction needs.
-
-        Training samples stay only where kernel values give the features of new ones.
-        """
+        """Training samples stay only where kernel values give the features of new ones."""
         if self.points is None:
             lean: Any = super().restrict(index)
             lean.stack.maps = self.maps
@@ -297,12 +278,10 @@ class ProjectedKernel(GatedSum):
         )
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels and the gating kernel, each with the ids that are looked up."""
         used = self.active if self.points is None else self.stack.active
         return [*self.stack.lookups(used), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
-        """The projections W_m, the lengths of their rows and, if there is one, the projection T of gating inputs."""
         matrices = dict(zip(self.names, self.layout.projections(self.theta), strict=True))
         features = {name: each.names for name, each in zip(self.names, self.maps, strict=True)}
         found = {
@@ -322,7 +301,6 @@ class ProjectedKernel(GatedSum):
 
 
 def component_names(name: str, count: int) -> list[str]:
-    """The columns of a projection."""
     return [f"{name}__{k}" for k in range(count)]
 
 
@@ -330,8 +308,6 @@ SCORES = 0.2  # spread of the scores of standardised gating inputs at the start
 
 
 class ProjectedFamily(GatedFamily):
-    """Projection kernels over the same training samples, for all projections and gating parameters."""
-
     # J has many minima in W: with solves to a tenth of tol, models of dense and of lazy storage differ by up to 1 % in
     # J, with these by 4e-5 at most (n = 2000, four machines); that takes hardly longer.
     precision = 1e-3
@@ -353,18 +329,15 @@ class ProjectedFamily(GatedFamily):
         self.projection_l2 = options.projection_l2 if options.constraint == "penalty" else 0.0
 
     def over(self, stack: TrainingStack) -> ProjectedFamily:
-        """The same over some of the training samples; `stack.chosen` are their positions among these."""
         features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
         options: Any = self.options
         return ProjectedFamily(stack, self.gate, self.inputs, options, self.layout, self.maps, features, codes)
 
     def at(self, theta: np.ndarray) -> ProjectedKernel:
-        """The kernel with these projections and gates, all gates as they are."""
         stack = self._coded_at(theta)
         return self._at_points(stack, theta, stack.gates(self.gate_function(self.layout.gating(theta)[0])))
 
     def _coded_at(self, theta: np.ndarray) -> Any:
-        """The stack with the codes that the gating model reads at a projection of the gating inputs."""
         stack = copy(self.stack)
         stack.codes = self.layout.projected_codes(theta, self.codes)
         return stack
@@ -388,12 +361,10 @@ class ProjectedFamily(GatedFamily):
         return self.layout.join(by_V, by_T, matrices)
 
     def first(self, machine: Machine, rng: np.random.RandomState) -> Start:
-        """A theta, and what the stack draws at random for it."""
         theta = self.start(machine, rng)
         return Start(theta, rest=self.stack.terms(self, theta, rng))
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
-        """Random gating parameters that separate regions a little, and projections by `init`."""
         init, layout, weight = self.init, self.layout, self.stack.sample().weight
         method = init if isinstance(init, str) else "random"
         strata = machine.strata
@@ -424,13 +395,11 @@ class ProjectedFamily(GatedFamily):
         return super().mean_optimum(machine) if self.gate.learns else 1.0
 
     def mean_operand(self) -> Operand:
-        """The mean of the kernels of whole features, without projection."""
         kernels = [each.kernel.of_width(self.stack.sample().kernels[m]) for m, each in enumerate(self.maps)]
         gates = self.stack.gates(self.gate_function(np.empty(0), EvenGate()))
         return self.stack.mean_of(kernels, self.features, gates)
 
     def joint(self, machine: Machine, start: Start) -> JointProblem:
-        """The descent in weight vectors, biases and theta."""
         return self.stack.projection_problem(self, machine, start)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -444,15 +413,12 @@ class ProjectedFamily(GatedFamily):
         return value, gradient
 
     def domain(self) -> Domain:
-        """Stiefel manifolds for T and W_m, spheres or all of space for the W_m, by `constraint`."""
         return self.layout.domain()
 
     def blocks(self) -> list[tuple[slice, Domain]]:
-        """W, T and V, which take turns in the papers' descent."""
         return self.layout.blocks()
 
     def finish(self, theta: np.ndarray) -> ProjectedKernel:
-        """Close small gates; kernels that are closed for every sample leave the model."""
         stack = self._coded_at(theta)
         function = self.closed(stack, self.layout.gating(theta)[0])
         gates = stack.gates(function)
@@ -460,13 +426,11 @@ class ProjectedFamily(GatedFamily):
         return self._at_points(stack, theta, gates, **rest)
 
     def finished(self, stack: TrainingStack, maps: list, theta: np.ndarray) -> ProjectedKernel:
-        """The same over explicit features at these projections."""
         function = self.closed(stack, self.layout.gating(theta)[0])
         given: Any = stack, theta, self.gate, self.inputs, None, self.layout, maps, None
         return ProjectedKernel(*given, gate_tol=function.tol, active=function.active)
 
     def _learn_widths(self, matrices: list[np.ndarray]) -> None:
-        """Take the widths that kernels learn by a rule from these projections of the training samples."""
         sample = self.stack.sample()
         for m, (each, F, W) in enumerate(zip(self.maps, self.features, matrices, strict=True)):
             present, weight = sample.present[:, m], sample.weight
@@ -630,7 +594,6 @@ class Projected(GatedCombiner):
 
     @property
     def methods(self) -> frozenset[str]:
-        """Projections, and what the gating model allows."""
         found = super().methods | {"project"}
         found = found if self.gating_components is None else found | {"gating_space"}
         return found if self.gating is not None else found - {"region"}
@@ -653,7 +616,6 @@ class Projected(GatedCombiner):
         return found
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProjectedFamily:
-        """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
         if self.constraint == "penalty" and machine.detects_novelty:
             raise ValueError(
@@ -677,7 +639,6 @@ class Projected(GatedCombiner):
         return ProjectedFamily(coded, gate, inputs, self, layout, maps, features, codes)
 
     def remember(self, family: Any, kernel: Any) -> None:
-        """The gating model, and the layout of theta."""
         super().remember(family, kernel)
         self.layout_ = family.layout
 

@@ -71,12 +71,11 @@ from .weighted import ChosenWeights
 
 @dataclass(frozen=True)
 class IdealColumns:
-    """z of some samples from their targets: T = Z Z' is the ideal kernel."""
+    """Rows of Z from the targets of samples: T = Z Z' is the ideal kernel."""
 
     n_classes: int
 
     def __call__(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Of shape (n_samples, n_columns)."""
         k = self.n_classes
         if k == 0:
             return y.reshape(len(y), -1).astype(float)
@@ -86,14 +85,12 @@ class IdealColumns:
 
 
 def n_classes_of(stack: TrainingStack, machine: Machine, combiner: object) -> int:
-    """The number of classes, or an error where the machine is no classifier."""
     if machine.strata is None:
         raise ValueError(f"{type(combiner).__name__} is for classification only; Mean works for every machine")
     return len(stack.class_counts(machine))
 
 
 def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> IdealColumns:
-    """Z of a machine's targets, or an error where there are none."""
     if machine.strata is not None:
         return IdealColumns(n_classes_of(stack, machine, combiner))
     if machine.detects_novelty or not stack.has_targets:
@@ -188,7 +185,6 @@ class AlignmentWeights(ChosenWeights):
         self.ridge = ridge
 
     def choose(self, stack, machine, control):
-        """Weights of the chosen rule, scaled to sum 1."""
         given = check_parameters(self)
         found = compared_with_targets(stack, machine, self, given.center, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
@@ -286,7 +282,6 @@ class IdealKernelDistance(ChosenWeights):
     """
 
     def choose(self, stack, machine, control):
-        """The minimiser of the distance on the simplex."""
         found = compared_with_targets(stack, machine, self, centered=False, pairs=True)
         unit = max(found.norms.max() ** 2, np.finfo(float).tiny)  # the solver's tolerance is relative to 1
         ones = np.ones(stack.n_kernels)
@@ -346,7 +341,6 @@ class FeatureSpaceMeasure(ChosenWeights):
     """
 
     def choose(self, stack, machine, control):
-        """The minimiser of the measure on the simplex."""
         found = stack.class_moments(n_classes_of(stack, machine, self))
         pairs = _pairs(found)
         largest = float(np.abs(found.inner).max())
@@ -451,11 +445,9 @@ class KLDivergence(ChosenWeights):
         self.ridge = ridge
 
     def needs(self, kernels=()):
-        """Determinants of whole matrices."""
         return {"gram": "KLDivergence takes determinants of whole Gram matrices"}
 
     def choose(self, stack, machine, control):
-        """The minimiser of the divergence on the simplex."""
         given = check_parameters(self)
         if not any(K.any() for K in stack.matrices()):
             raise ValueError(f"KLDivergence needs a kernel that is not zero, but all are: {stack.names}")

@@ -81,7 +81,6 @@ class WeightedSum(KernelsTimesAmplitudes):
 
     @property
     def active(self) -> np.ndarray:
-        """The kernels with a weight."""
         return self.theta != 0
 
     # Training samples
@@ -91,11 +90,9 @@ class WeightedSum(KernelsTimesAmplitudes):
         return training(self.stack).scaling(self.theta, self.missing, self.owner)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
-        """The sum for the training samples; only kernels with a weight are computed."""
         return training(self.stack).sum(self.theta, self.scaling(), out)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
-        """The sum between some training samples and all of them, without the whole matrix."""
         factor = self.scaling()
         blocks = (KernelBlock(m, self.stack.gram_rows(m, index)) for m in np.flatnonzero(self.theta).tolist())
         return factor[index, None] * sum_kernels(blocks, self.theta) * factor
@@ -106,21 +103,19 @@ class WeightedSum(KernelsTimesAmplitudes):
         return missing_factor(self.names, self.theta, present, views, self.missing, self.owner)[:, None]
 
     def new_parts(self, views: Views) -> tuple[np.ndarray, np.ndarray, Iterator[NewPart]]:
-        """All samples that have the view, for each kernel with a weight."""
         present = self.stack.presence(views, self.active)
         left = present * np.sqrt(np.abs(self.theta)) * self._factor(present, views)
         used = np.flatnonzero(self.theta).tolist()
         return left, present, ((m, slice(None), views, present[:, m]) for m in used)
 
     def right(self) -> np.ndarray | None:
-        """The same of the training samples, with the signs of the weights."""
+        """Amplitudes of the training samples, with the signs of the weights."""
         present = self.stack.present
         if present is None:
             return None
         return np.sign(self.theta) * np.sqrt(np.abs(self.theta)) * self._factor(present, None)
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """The vectors of kernel m with its weight, for samples that have all views."""
         right = self.right()
         vectors = self.stack.feature_weights(m, coef, None if right is None else right[:, m])
         return None if vectors is None else np.sqrt(np.abs(self.theta[m])) * vectors
@@ -128,20 +123,16 @@ class WeightedSum(KernelsTimesAmplitudes):
     # Weights, and what is kept
 
     def weights(self) -> np.ndarray:
-        """The weights eta."""
         return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weights; those of views that a sample lacks are spread over the views that it has."""
         present = self.stack.presence(views, self.active)
         return present * self.theta * self._factor(present, views) ** 2
 
     def restrict(self, index: np.ndarray) -> WeightedSum:
-        """The same weights over some training samples."""
         return self._over(self.stack.restrict(index, self.active))
 
     def compared_with(self, points: Views) -> WeightedSum:
-        """The same kernel between samples and other points than the training samples (landmarks)."""
         return self._over(self.stack.compared_with(points))
 
 
@@ -185,7 +176,7 @@ class ChosenWeights(Combiner):
         """
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
-        """Nothing by default: a weighted sum is had on every stack. One of version 0.2 may read Gram matrices."""
+        """None by default, as every stack has weighted sums; a class of version 0.2 may read Gram matrices."""
         found = super().needs(kernels) if takes_targets(self.choose) else {}
         if self.any_sign:
             why = f"{type(self).__name__} gives weights of both signs, under which a kernel has no explicit features"
@@ -205,7 +196,6 @@ class ChosenWeights(Combiner):
         return WeightedSum(stack, eta, missing=missing, owner=type(self).__name__)
 
     def _checked(self, chosen: Any, stack: TrainingStack) -> tuple[np.ndarray, int]:
-        """The weights and the number of solves that `choose` returned, or a ValueError."""
         who = f"choose of {type(self).__name__}"
         if not isinstance(chosen, tuple) or len(chosen) != 2 or not isinstance(chosen[1], Integral):
             raise ValueError(f"{who} must return the weights and the number of machine solves, not {chosen!r:.200}")
@@ -248,7 +238,6 @@ class Mean(ChosenWeights):
     """
 
     def choose(self, stack, machine, control):
-        """The same weight 1/P for each kernel."""
         return np.full(stack.n_kernels, 1.0 / stack.n_kernels), 0
 
 
@@ -287,11 +276,9 @@ class FixedWeights(NamedNumbers, ChosenWeights):
         return other.set_params(weights={name: share[name] * sum(eta.values()) for name in kept})
 
     def largest_value(self, names, largest):
-        """The weighted sum."""
         return float(as_numbers(self.weights, names, "weights", default=0.0) @ largest)
 
     def choose(self, stack, machine, control):
-        """The given weights, checked and in the order of the kernels."""
         eta = as_numbers(self.weights, stack.names, "weights", default=0.0)
         if not eta.any():
             raise ValueError(f"one of the weights must be positive, but they are {eta.tolist()}")
@@ -360,7 +347,6 @@ class BestSingle(SingleKernelScores):
     """
 
     def choose(self, stack, machine, control):
-        """Weight 1 for the kernel with the smallest risk, 0 for the others."""
         candidates = np.flatnonzero(stack.present_counts() == stack.n_samples)
         if len(candidates) == 0:
             raise ValueError("BestSingle needs a kernel whose view no training sample lacks; use Mean instead")
@@ -414,7 +400,6 @@ class AccuracyWeights(SingleKernelScores):
         self.threshold = threshold
 
     def choose(self, stack, machine, control):
-        """Accuracies above the threshold, scaled to sum 1."""
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
         check_parameters(self)
@@ -464,7 +449,6 @@ class CorrelationWeights(SingleKernelScores):
     """
 
     def choose(self, stack, machine, control):
-        """Positive correlations, scaled to sum 1."""
         _check_regression(self, stack, machine)
         self.correlation_, solves = self.scores(stack, machine, control, "correlation", np.arange(stack.n_kernels))
         return _shares(np.maximum(self.correlation_.to_numpy(), 0.0)), solves  # thesis 2.2.1.3, erratum: no negatives
@@ -506,7 +490,6 @@ class ErrorWeights(SingleKernelScores):
     """
 
     def choose(self, stack, machine, control):
-        """What each kernel's error leaves of the sum of errors, scaled to sum 1."""
         _check_regression(self, stack, machine)
         self.error_, solves = self.scores(stack, machine, control, "risk", np.arange(stack.n_kernels))
         errors = self.error_.to_numpy()

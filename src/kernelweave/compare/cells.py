@@ -36,17 +36,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class CellStore:
-    """Finished cells below one folder."""
-
     def __init__(self, folder: Path):
         self.folder = Path(folder)
 
     def path(self, method: str, fold: int) -> Path:
-        """The file of a cell."""
         return self.folder / _slug(method) / f"fold-{fold:03d}.json"
 
     def read(self, method: str, fold: int, mark: str) -> Records | None:
-        """The records of a finished cell, or None where there is none with this fingerprint, or a damaged one."""
         path = self.path(method, fold)
         try:
             cell = json.loads(path.read_bytes())
@@ -60,7 +56,6 @@ class CellStore:
         return cell["records"] if cell.get("fingerprint") == mark else None
 
     def write(self, method: str, fold: int, mark: str, records: Records) -> None:
-        """Store a finished cell, atomically: a reader gets all of it or nothing."""
         content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
         content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
         content["sha256"] = _checksum(content)
@@ -78,27 +73,12 @@ def measure_cells(
     until: float | None = None,
     elsewhere: FoldsOnCluster | FoldsInProcesses | None = None,
 ) -> Cells:
-    """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
+    """Cells by method and fold: finished ones are read, the others computed fold by fold and stored at once.
 
-    Parameters
-    ----------
-    store : CellStore
-    marks : mapping from method to fingerprint
-    folds : sequence of int
-    prepare : callable
-        From a fold, one of whose cells is missing, to a function that measures a method on it.
-    n_jobs : int, optional
-        Folds at the same time, as threads with one BLAS thread each.
-    progress : callable, optional
-        Called with the numbers of finished and of all cells and the name of the method just finished.
-    until : float, optional
-        When no further cell begins, by `time.monotonic`; those that were not measured are absent from the result.
-    elsewhere : FoldsOnCluster or FoldsInProcesses, optional
-        Where folds run; in threads of this process by default, with `prepare`.
-
-    Returns
-    -------
-    dict from (method, fold) to records
+    `prepare` makes of a fold, one of whose cells is missing, a function that measures a method on it. Folds run in
+    threads with one BLAS thread each, `n_jobs` at a time, or `elsewhere`. `progress` is called with the numbers of
+    finished and of all cells and the name of the method just finished. After `until`, by `time.monotonic`, no further
+    cell begins; those that were not measured are absent from the result.
     """
     stored = {(method, fold): store.read(method, fold, mark) for method, mark in marks.items() for fold in folds}
     cells = {key: records for key, records in stored.items() if records is not None}
@@ -152,13 +132,11 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _checksum(cell: dict[str, Any]) -> str:
-    """SHA-256 of a cell, leaving out the checksum itself."""
     rest = {name: value for name, value in cell.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
-    """A digest of the data and of anything else that decides the splits."""
     digest = hashlib.sha256()
     parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X if isinstance(X, np.ndarray) else _numbers(X)]
     for part in [*parts, y, *others]:
@@ -168,7 +146,6 @@ def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
 
 
 def frame_digest(X: pd.DataFrame) -> str:
-    """A digest of a data frame: its labels, and for each column name, type and values."""
     digest = hashlib.sha256(_bytes(X.index.to_numpy(dtype=object)))
     for place in range(X.shape[1]):
         column = X.iloc[:, place]
@@ -187,7 +164,7 @@ def frame_digest(X: pd.DataFrame) -> str:
 
 
 def described(value: Any) -> Any:
-    """A parameter as text that differs where it differs; `repr` alone would cut frames short."""
+    """A parameter as text that differs where the parameter does; `repr` alone would cut frames short."""
     if isinstance(value, pd.DataFrame | pd.Series):
         return [type(value).__name__, frame_digest(pd.DataFrame(value))]
     if isinstance(value, Mapping) and any(isinstance(part, pd.DataFrame | pd.Series) for part in value.values()):
@@ -198,7 +175,6 @@ def described(value: Any) -> Any:
 
 
 def in_full(value: Any) -> Any:
-    """Class and parameters of an estimator, those of its parts too, wherever they are; scikit-learn's text is cut."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         return [type(value).__name__, {name: in_full(v) for name, v in sorted(value.get_params(deep=False).items())}]
     if isinstance(value, Mapping):
@@ -209,19 +185,17 @@ def in_full(value: Any) -> Any:
 
 
 def _bytes(part: np.ndarray) -> bytes:
-    """The bytes of an array; those of objects are addresses, so that their text is taken."""
+    """The bytes of an array; of objects, which are stored as addresses, those of their text."""
     if part.dtype.kind == "O":
         return json.dumps([f"{type(entry).__name__} {entry}" for entry in part.ravel()]).encode()
     return np.ascontiguousarray(part).tobytes()
 
 
 def _numbers(X: pd.DataFrame) -> np.ndarray:
-    """The values of a data frame, rows with text in them as hashes."""
     values = X.to_numpy()
     return values if values.dtype.kind in "fiub" else pd.util.hash_pandas_object(X, index=False).to_numpy()
 
 
 def _slug(name: str) -> str:
-    """A folder's name: readable, and different for different names."""
     readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST]
     return readable if readable == name else f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

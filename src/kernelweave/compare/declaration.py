@@ -35,20 +35,9 @@ _NAMED = 5
 class Declared:
     """A comparison that is ready to run, and what was decided on the way.
 
-    Attributes
-    ----------
-    problem : Problem
-    comparison : Comparison
-    labels : dict from method to label
-        What tables call the methods, in the order in which `recipes.method_names` has them.
-    task, why : str
-        The task, and the reason where it is a guess.
-    options : dict
-        Parameters of `CohortModel` that all methods share.
-    kinds : DataFrame
-        What each column holds.
-    notes : list of str
-        What is worth knowing, in sentences.
+    `labels` are what tables call the methods, in the order of `recipes.method_names`; `why` is the reason for a task
+    that is a guess; `options` are parameters of `CohortModel` that all methods share, `kinds` what each column holds,
+    and `notes` sentences on what is worth knowing.
     """
 
     problem: Problem
@@ -62,7 +51,6 @@ class Declared:
 
     @property
     def protocol(self) -> NestedFolds:
-        """The folds."""
         protocol: Any = self.comparison.protocol
         return protocol
 
@@ -73,7 +61,6 @@ class Declared:
         return limit if limit is not None and n_samples - -(-n_samples // self.protocol.n_folds) > limit else None
 
     def model(self, method: str, **options: Any) -> CohortModel:
-        """The unfitted model of a method."""
         return CohortModel(method, **{**self.options, **options})
 
 
@@ -92,23 +79,9 @@ def declare(
 ) -> Declared:
     """Declare the comparison of methods on given samples; a ValueError says why there can be none.
 
-    Parameters
-    ----------
-    X : DataFrame
-        As `files.cohort.read_cohort` makes it.
-    y : Series
-    matrices : mapping from name to DataFrame, optional
-        Similarities, with ids as labels.
-    groups : Series, optional
-    task : {"classification", "regression"}, optional
-        Guessed where None.
-    methods : sequence of str, optional
-        "alone" means all methods that use one view. All that the data allow where None.
-    folds : int, optional
-        5 where None, or 3 in a quick comparison.
-    repeats, seed : int
-    quick : bool
-        Fewer settings of each method, and at most 1000 samples that train in a fold.
+    X is as `files.read.read_cohort` makes it; matrices have ids as labels. The task is guessed where None. Of methods,
+    "alone" means all that use one view, and None all that the data allow. None for `folds` means 5, or 3 in a `quick`
+    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold.
     """
     matrices = dict(matrices or {})
     for name, matrix in matrices.items():
@@ -174,19 +147,17 @@ def declare(
 
 
 def _candidate(model: CohortModel, problem: Problem) -> dict[str, CohortModel]:
-    """The one candidate of a contender, for any problem."""
     return {"": model}
 
 
 def _folder(protocol: NestedFolds, quick: bool) -> str:
-    """Where cells are: runs with other folds are kept apart, so that going back to them costs nothing."""
+    """The folder of the cells: runs with other folds are kept apart, so that going back to them costs nothing."""
     name = f"{protocol.n_folds}-folds"
     name += f"-{protocol.n_repeats}-times" if protocol.n_repeats > 1 else ""
     return f"{name}-seed-{protocol.random_state}" + ("-quick" if quick else "")
 
 
 def _without_missing(y: pd.Series) -> tuple[pd.Series, int]:
-    """The targets without missing ones, and the number of these."""
     is_there = y.notna().to_numpy()
     if not is_there.any():
         raise ValueError(f"no sample has a target: every cell of {y.name!r} is empty")
@@ -226,7 +197,6 @@ def _checked_targets(y: pd.Series, task: str) -> np.ndarray:
 
 
 def _checked_folds(problem: Problem, protocol: NestedFolds, target: str) -> list[str]:
-    """Notes on classes with few samples; an error where folds cannot be had."""
     n_samples, n_folds = len(problem.y), protocol.n_folds
     needed = n_folds if problem.is_classification else 2 * n_folds
     if n_samples < max(needed, 4):
@@ -260,7 +230,6 @@ def _checked_folds(problem: Problem, protocol: NestedFolds, target: str) -> list
 def _methods(
     task: str, X: pd.DataFrame, matrices: Mapping[str, pd.DataFrame], kinds: pd.DataFrame, wanted: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The methods to compare with their labels, and the labels of those that cannot be had with the reason."""
     views = list(dict.fromkeys(kinds["view"]))
     reasons = unavailable(task, X, matrices=matrices or None, kinds=kinds["kind"])
     every = method_names(task, views)

@@ -1,4 +1,4 @@
-"""What a comparison found: the methods ranked, the winner, and the nested score of choosing it.
+"""The outcome of a comparison: the methods ranked, the winner, and the nested score of choosing it.
 
 ===============  ====================================================================================================
 score            accuracy, or R2, of a method on the test samples of each fold; its settings were chosen inside the
@@ -44,29 +44,12 @@ LEVEL = 0.05
 class MethodResult:
     """One method on the folds that count.
 
-    Attributes
-    ----------
-    method, label : str
-        Its key, and what tables call it.
-    scores : ndarray
-        On the test samples of each fold: shares of right labels, or R2.
-    losses : ndarray
-        Of each tested sample, the mean over the repeats that tested it: 1 for a wrong label, or the squared error
-        relative to the variance of the fold's targets.
-    validations : ndarray
-        Of the chosen setting inside the training samples of each fold.
-    stored : list of int or None
-        Samples that the model stores; None where it stores none by design.
-    seconds : ndarray
-        To choose the setting, fit and predict, in each fold.
-    settings : list of dict
-    failed : str or None
-        Why it could not be fitted; scores are empty then.
-    n_warnings : int
-    warning : str or None
-        The first of the warnings.
-    difference, pvalue : float or None
-        Against the best simple method.
+    `scores` are those on the test samples of each fold: shares of right labels, or R2. `losses`, of each tested sample,
+    are means over the repeats that tested it: 1 for a wrong label, or the squared error relative to the variance of the
+    fold's targets. `validations` are scores of the chosen setting inside the training samples of each fold, and
+    `seconds` the time to choose it, fit and predict. `stored` are the samples that the model stores, None where it
+    stores none by design. `failed` says why it could not be fitted; scores are empty then. `difference` and `pvalue`
+    are against the best simple method.
     """
 
     method: str
@@ -85,7 +68,6 @@ class MethodResult:
 
     @property
     def mean(self) -> float:
-        """Mean score."""
         return float(self.scores.mean())
 
     @property
@@ -100,7 +82,6 @@ class MethodResult:
 
     @property
     def mean_stored(self) -> float | None:
-        """Mean number of stored samples."""
         numbers = [number for number in self.stored if number is not None]
         return float(np.mean(numbers)) if numbers else None
 
@@ -109,33 +90,13 @@ class MethodResult:
 class CompareOutcome:
     """The finished comparison.
 
-    Attributes
-    ----------
-    results : list of MethodResult
-        Best first.
-    failed : list of MethodResult
-        Those that could not be fitted in some fold.
-    is_classification : bool
-    n_train : float
-        Training samples of a fold, for the tests.
-    groups : ndarray or None
-        The group of each tested sample, for the tests.
-    n_tested : float
-        Samples that were tested in at least one fold; fewer where samples of a group have like targets.
-    largest_share : float
-        Of these samples, the share of the most frequent class; 0 for a regression.
-    nested : ndarray
-        The score of the method that validation chooses, in each fold.
-    nested_methods : list of str
-        That method, in each fold.
-    chance : ndarray
-        The score of the most frequent class, or the mean, of the training samples.
-    folds : list of int
-        Positions of the folds that count.
-    n_folds, n_cells, n_done : int
-        Of the whole comparison; cells are methods on folds.
-    unfinished : list of str
-        Labels of methods that are left out because they are not finished.
+    `results` are best first, without those that `failed` in some fold. `n_train`, the training samples of a fold, and
+    `groups`, that of each tested sample, are for the tests. `n_tested` counts the samples that were tested in at least
+    one fold, fewer where samples of a group have like targets; `largest_share` is that of the most frequent class among
+    them, 0 for a regression. `nested` is the score, in each fold, of the method that validation chooses
+    (`nested_methods`), and `chance` that of the most frequent class, or the mean, of the training samples. `folds` are
+    those that count, of the `n_folds` of the whole comparison, and `unfinished` the labels of methods that are left out
+    for that reason.
     """
 
     results: list[MethodResult]
@@ -156,21 +117,17 @@ class CompareOutcome:
 
     @property
     def winner(self) -> MethodResult:
-        """The method with the highest mean score; of equal ones the simplest."""
         return self.results[0]
 
     @property
     def baseline(self) -> MethodResult | None:
-        """The simple method with the highest mean score."""
         return next((result for result in self.results if result.is_simple), None)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every method was measured on every fold."""
         return self.n_done == self.n_cells
 
     def pvalue(self, first: MethodResult, second: MethodResult) -> float:
-        """Of the test of what two methods lose on the same samples."""
         return paired_loss_test(first.losses, second.losses, n_train=self.n_train, groups=self.groups).pvalue
 
     @property
@@ -194,16 +151,13 @@ class CompareOutcome:
         return bool(pvalue * len(self.results) < LEVEL)
 
     def within_noise(self, first: MethodResult, second: MethodResult) -> bool:
-        """Whether the test does not tell two methods apart."""
         return self.pvalue(first, second) >= LEVEL
 
     @property
     def measure(self) -> str:
-        """What scores are called."""
         return "accuracy" if self.is_classification else "R²"
 
     def score_text(self, value: float) -> str:
-        """A score as people read it: accuracy in per cent, R² as a number."""
         return f"{100.0 * value:.1f} %" if self.is_classification else f"{value:.3f}"
 
 
@@ -247,7 +201,6 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
 
 
 def simplicity(method: str) -> int:
-    """The place of a method among all, the simplest first."""
     return place_in(_BY_SIMPLICITY, method)
 
 
@@ -258,7 +211,6 @@ def place_in(order: Sequence[str], method: str) -> int:
 
 
 def _finished_part(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> tuple[list[str], list[int]]:
-    """The methods and folds that count, all of whose cells are there."""
     whole = [fold for fold in range(n_folds) if all((method, fold) in cells for method in methods)]
     if len(whole) >= 2:
         return methods, whole
@@ -293,7 +245,6 @@ def _result(method: str, label: str, records: Sequence[Mapping[str, Any]], split
 
 
 def _chosen(results: Sequence[MethodResult], place: int) -> MethodResult:
-    """The method that validation inside the training samples of a fold chooses."""
     return min(
         results, key=lambda result: (-round(float(result.validations[place]), _DIGITS), simplicity(result.method))
     )
@@ -321,7 +272,6 @@ def _chance(problem: Problem, split: Split) -> float:
 
 
 def _indicators(problem: Problem, rows: np.ndarray) -> np.ndarray:
-    """Targets as columns of numbers, one for each class."""
     y = problem.y[rows]
     return y[:, None] == np.unique(y) if problem.is_classification else y[:, None].astype(np.float64)
 

@@ -1,33 +1,42 @@
-"""What people read of a comparison of methods: which to use and why, the report, and the files with the models.
+"""The results of a comparison of methods: which to use and why, the report, and the files with the models.
 
 Everything is made before anything is written.
 """
 
 from __future__ import annotations
-
 import dataclasses
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from dataclasses import dataclass
 from joblib import parallel_config
-
+from pathlib import Path
+from typing import Any
 from ..files.base import as_csv
 from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
 from ..recipes.search import setting_text
 from ..reporting import report
-from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from ..reporting.content import Block
+from ..reporting.content import Cell
+from ..reporting.content import Column
+from ..reporting.content import Dot
+from ..reporting.content import Dots
+from ..reporting.content import Section
+from ..reporting.content import Table
+from ..reporting.content import Text
 from ..reporting.page import Report
-from ..reporting.words import listed, p_text, reach
+from ..reporting.words import listed
+from ..reporting.words import p_text
+from ..reporting.words import reach
 from ..saving import save
 from .cells import write_atomically
 from .declaration import Declared
-from .outcome import CompareOutcome, MethodResult, simplicity
+from .outcome import CompareOutcome
+from .outcome import MethodResult
+from .outcome import simplicity
 from .run import MeasuredRow
+
 
 CHOICE = "choice by validation"
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
@@ -43,13 +52,11 @@ _COLUMNS = {
 
 
 def headline(outcome: CompareOutcome) -> list[str]:
-    """The sentences to read first."""
     sentences = [*recommendation(outcome), nested_sentence(outcome)]
     return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
 
 
 def recommendation(outcome: CompareOutcome) -> list[str]:
-    """What to use and why, in one to four sentences; the simpler choice where the difference is within noise."""
     winner = outcome.winner
     text = []
     if not outcome.beats_chance:
@@ -73,7 +80,6 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
 
 
 def _gap_text(outcome: CompareOutcome, value: float) -> str:
-    """A difference of two scores as people read it."""
     return f"{100.0 * value:.1f} percentage points" if outcome.is_classification else f"{value:.3f}"
 
 
@@ -90,7 +96,6 @@ def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
 
 
 def nested_sentence(outcome: CompareOutcome) -> str:
-    """The score of the whole procedure, the choice of a method included."""
     mean = outcome.score_text(float(outcome.nested.mean()))
     std = outcome.score_text(float(outcome.nested.std(ddof=1)))
     names = {result.method: result.label for result in outcome.results}
@@ -108,7 +113,6 @@ def nested_sentence(outcome: CompareOutcome) -> str:
 
 
 def incomplete_sentence(outcome: CompareOutcome) -> str:
-    """What is missing of a run that was stopped early."""
     text = f"{outcome.n_done} of {outcome.n_cells} results are there: "
     text += f"{len(outcome.folds)} of {outcome.n_folds} folds count"
     if outcome.unfinished:
@@ -125,7 +129,6 @@ def _reason(outcome: CompareOutcome) -> str:
 
 
 def _ties(outcome: CompareOutcome) -> list[str]:
-    """Which methods are as good as the winner to the last digit."""
     winner = outcome.winner
     others = [result.label for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
     if not others:
@@ -135,7 +138,6 @@ def _ties(outcome: CompareOutcome) -> list[str]:
 
 
 def _beside(outcome: CompareOutcome) -> list[str]:
-    """What stands beside the winner where no simpler method is within noise of it."""
     winner, base = outcome.winner, outcome.baseline
     if len(outcome.results) == 1:
         return []
@@ -151,12 +153,10 @@ def _beside(outcome: CompareOutcome) -> list[str]:
 
 
 def chance_label(outcome: CompareOutcome) -> str:
-    """What tables call the prediction that reads nothing of a sample."""
     return "most frequent class" if outcome.is_classification else "mean of the target"
 
 
 def warnings_text(result: MethodResult) -> str:
-    """How many warnings there were while a method was fitted, and the first of them; empty for none."""
     if not result.n_warnings:
         return ""
     number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
@@ -164,7 +164,6 @@ def warnings_text(result: MethodResult) -> str:
 
 
 def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
-    """The table of methods and the chart of their scores."""
     limited = "" if declared.max_train is None else f" (at most {declared.max_train} of them)"
     text = (
         f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation: its setting was chosen "
@@ -237,7 +236,6 @@ def _chart(outcome: CompareOutcome) -> Dots:
 
 
 def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
-    """What was read and decided, for the section on data: the overlap of the files, and rows of decisions."""
     tables, protocol = cohort.tables, declared.protocol
     overlap = Table(
         title="Samples in the files",
@@ -275,7 +273,6 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
 
 
 def _matching(matched_by: pd.Series) -> list[tuple[str, ...]]:
-    """By what the rows of the files belong together: one row where it is the same for all files."""
     hows = matched_by.astype(str)
     if hows.nunique() == 1:
         return [("rows matched by", hows.iloc[0], "the same in every file" if len(hows) > 1 else "")]
@@ -283,13 +280,11 @@ def _matching(matched_by: pd.Series) -> list[tuple[str, ...]]:
 
 
 def _columns(counts: pd.Series) -> list[tuple[str, ...]]:
-    """How many columns of each kind there are."""
     words = [f"{count:,} {_COLUMNS[str(kind)][count != 1]}" for kind, count in counts.items()]
     return [("columns", ", ".join(words))] if words else []
 
 
 def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
-    """The results for programs."""
     protocol = declared.protocol
     return {
         "task": declared.task,
@@ -373,8 +368,6 @@ class FittedModels:
 
 
 def fitted_models(outcome: CompareOutcome, declared: Declared, *, n_jobs: int | None = None) -> FittedModels:
-    """Fit the winner to all samples, and the best kernel machine where the winner is none."""
-
     def fitted(method: str) -> CohortModel:
         problem = declared.problem
         return declared.model(method, n_jobs=n_jobs).fit(problem.X, problem.y, groups=problem.groups)
@@ -397,7 +390,6 @@ def write_results(
     n_jobs: int | None = None,
     with_views: bool = True,
 ) -> list[Path]:
-    """Write the report, the folds and the models, each file at once; returns the paths of the page and of the model."""
     with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
         page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
     texts = {

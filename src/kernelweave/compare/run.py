@@ -34,22 +34,10 @@ from .workers import FoldsInProcesses, FoldsOnCluster, FoldSource, Records, hear
 class ContenderResult:
     """What one contender achieved on one data set.
 
-    Attributes
-    ----------
-    errors : ndarray
-        Test error in per cent of each repeat.
-    chosen : list of str
-        The candidate that counts, of each run (or once).
-    seconds : float
-        For all candidates on one fold, fit and prediction, on average.
-    best : bool
-        Whether no contender is significantly better.
-    candidates : tuple of str
-        Those that were tried.
-    validation : float
-        Mean error of the candidates that count on the validation samples; NaN where there are none.
-    losses : ndarray or None
-        Of each sample that was tested, where the protocol compares samples.
+    `errors` are test errors in per cent of each repeat, and `validation` the mean error on the validation samples, NaN
+    where there are none, of the candidates that count, which `chosen` names for each run (or once). `seconds` are those
+    of all candidates on one fold, fit and prediction, on average. `best` says whether no contender is significantly
+    better; `losses` are of each tested sample, where the protocol compares samples.
     """
 
     errors: np.ndarray
@@ -62,19 +50,16 @@ class ContenderResult:
 
     @property
     def mean(self) -> float:
-        """Mean error."""
         return float(self.errors.mean())
 
     @property
     def std(self) -> float:
-        """Standard deviation of the error (divisor n - 1)."""
         return float(self.errors.std(ddof=1)) if len(self.errors) > 1 else 0.0
 
 
 def results_of(
     comparison: Comparison, cells: Cells, splits: list[Split], groups: np.ndarray | None = None
 ) -> dict[str, ContenderResult]:
-    """Results of all contenders on one data set, those that no contender beats significantly marked."""
     names = [contender.name for contender in comparison.contenders]
     found = {name: _result(comparison, [cells[name, fold] for fold in range(len(splits))], splits) for name in names}
     first = min(found.values(), key=lambda result: result.mean)
@@ -248,15 +233,10 @@ def run_comparison(
 
 @dataclass(frozen=True)
 class MeasuredRow:
-    """The cells of one data set.
+    """The cells of one data set, by contender and fold.
 
-    Attributes
-    ----------
-    problem : Problem
-    splits : list of Split
-    cells : dict from (contender, fold) to records
-        One record for each candidate, with errors in per cent, and `losses` of the test samples where the protocol
-        compares samples; `failed` alone where it could not be fitted.
+    A cell has one record for each candidate, with errors in per cent, and `losses` of the test samples where the
+    protocol compares samples; `failed` alone where it could not be fitted.
     """
 
     problem: Problem
@@ -278,19 +258,9 @@ def measure_row(
 ) -> MeasuredRow:
     """Measure all contenders on the folds of one data set, or read what an earlier run has measured.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    row : str
-        One of its data sets.
-    folder : Path
-        Where cells are stored, in a folder of the row's name.
-    data_home, n_jobs, progress, client
-        As of `run_comparison`.
-    until : float, optional
-        When no further cell begins, by `time.monotonic`; the result then lacks some.
-    reread : callable, optional
-        What declares the same comparison on a worker of `client`, from files; otherwise data at hand are sent there.
+    Cells are stored in a folder of the row's name below `folder`. After `until`, by `time.monotonic`, no further cell
+    begins; the result then lacks some. `reread` declares the same comparison on a worker of `client`, from files;
+    otherwise data at hand are sent there. Other parameters are those of `run_comparison`.
     """
     data = _load(comparison, row, data_home)
     elsewhere: FoldsOnCluster | FoldsInProcesses | None = None
@@ -316,14 +286,11 @@ def measure_row(
 
 
 def fingerprints(comparison: Comparison, row: str, *, data_home: Any = None) -> Mapping[str, str]:
-    """The fingerprint of each contender that cells of a data set have which belong to the comparison as declared."""
     return _load(comparison, row, data_home).marks
 
 
 @dataclass(frozen=True)
 class _Row:
-    """The data set of a row, its folds, and the candidates of each contender with their fingerprint."""
-
     comparison: Comparison
     problem: Problem
     splits: list[Split]
@@ -332,7 +299,6 @@ class _Row:
     marks: Mapping[str, str]
 
     def prepare(self, number: int) -> Callable[[str], Records]:
-        """A function that measures a contender on a fold."""
         split = self.splits[number]
         parts = [_rows(self.problem.X, part) for part in (split.train, split.validation, split.test)]
         if self.scaling is not None:
@@ -362,16 +328,13 @@ class ComparisonFolds(FoldSource):
         self.is_tolerant, self.data = is_tolerant, row
 
     def load(self) -> _Row:
-        """The data set and its folds."""
         found = self.comparison if isinstance(self.comparison, Comparison) else self.comparison()
         return _load(found, self.row, self.data_home)
 
     def digest(self, loaded: _Row) -> dict[str, str]:
-        """The fingerprints, which depend on data, folds and candidates."""
         return dict(loaded.marks)
 
     def prepare(self, loaded: _Row, fold: int) -> Callable[[str], Records]:
-        """A function that measures a contender on a fold."""
         return loaded.prepare(fold)
 
 
@@ -402,7 +365,6 @@ def _problem_digest(problem: Problem) -> str:
 def _fingerprint(
     comparison: Comparison, scaling: BaseEstimator | None, models: Mapping[str, BaseEstimator], data: str
 ) -> str:
-    """A digest of everything that the cells of a contender on a data set depend on."""
     settings: dict[str, Any] = {
         "version": __version__,
         "data": data,
@@ -417,7 +379,6 @@ def _fingerprint(
 
 
 def _described(model: BaseEstimator) -> list[Any]:
-    """Class and parameters of an estimator, those of its parts too."""
     return [type(model).__name__, {name: described(value) for name, value in model.get_params(deep=True).items()}]
 
 
@@ -437,7 +398,6 @@ def _tolerated(
 
 
 def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
-    """Errors in per cent of one candidate on the parts of one fold, and what it loses on each test sample."""
     start = time.perf_counter()
     groups = {} if problem.groups is None else {"groups": problem.groups[split.train]}
     fitted = clone(model).fit(parts[0], problem.y[split.train], **groups)

@@ -1,9 +1,9 @@
 """Folds of comparisons on the workers of a Dask cluster, or cell by cell in processes of this machine.
 
 Workers load the data themselves, once for all folds that they get, and check that they are those of this process; Gram
-matrices are computed there and never sent. Records, which are small, come back and are stored by the process that began
-the run, as those of a run in its threads are, so that either kind of run goes on where the other stopped. Records are
-the same but for seconds: each fold has its own seeds, and BLAS one thread.
+matrices are computed there and never sent. Records, which are small, are stored by the process that began the run, as
+those of a run in its threads are, so that either kind of run resumes the other. Records are the same but for seconds:
+each fold has its own seeds, and BLAS one thread.
 
 On a cluster a fold is a task; where its worker is lost it is run again on another one. In processes a task is one cell,
 one at a time in each, so that its memory can be measured: threads share one memory.
@@ -29,7 +29,7 @@ from ..engines.dask import Given, as_finished
 Records = list[dict[str, Any]]  # of a cell: one for each setting
 Measure = Callable[[str], Records]
 
-# Warnings about code, not about data: nothing that somebody who compares methods could act on.
+# Warnings about code, not data: users who compare methods can do nothing about them.
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 _thread = threading.local()
 
@@ -70,12 +70,7 @@ def heard() -> Iterator[list[str]]:
 class FoldSource(ABC):
     """What a worker needs to run folds; sent to it.
 
-    Attributes
-    ----------
-    data : str
-        What the data are called in messages.
-    is_tolerant : bool
-        Whether warnings are counted.
+    `data` is what messages call the data; warnings are counted where `is_tolerant`.
     """
 
     data: str
@@ -87,7 +82,7 @@ class FoldSource(ABC):
 
     @abstractmethod
     def digest(self, loaded: Any) -> Any:
-        """What is the same where data and folds are the same."""
+        """A value that is equal where data and folds are equal."""
 
     @abstractmethod
     def prepare(self, loaded: Any, fold: int) -> Measure:
@@ -139,13 +134,10 @@ _loading = threading.Lock()
 
 
 class _Loaded:
-    """A source, loaded once by each process."""
-
     def __init__(self, source: FoldSource, digest: Any):
         self.source, self.expected, self.run = source, digest, f"{source.data} {digest}"
 
     def data(self) -> Any:
-        """The data of the source; an error where they are not those that were expected."""
         with _loading:
             if self.run not in _data:
                 _data.clear()  # of another run
@@ -160,7 +152,6 @@ class _Loaded:
 
 
 def _run_fold(given: _Loaded, *, fold: int, methods: list[str], until: float | None) -> dict[str, Records]:
-    """The records of the methods of a fold, as far as the time allows."""
     records: dict[str, Records] = {}
     with threadpool_limits(1), _counting_warnings() if given.source.is_tolerant else nullcontext():
         measure = None
@@ -182,7 +173,7 @@ _opening = threading.Lock()
 
 @contextmanager
 def _counting_warnings() -> Iterator[None]:
-    """`warnings_by_thread` while any thread of this process runs a fold: it is of the whole process."""
+    """`warnings_by_thread` while any thread of this process runs a fold: warnings are handled per process."""
     with _opening:
         if not _open:
             context = warnings_by_thread()

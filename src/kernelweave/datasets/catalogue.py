@@ -34,28 +34,10 @@ Merge = Mapping[str, tuple[int, ...]]
 class DatasetSpec:
     """One data set: what its file holds, where it comes from, and the problems made of it.
 
-    Attributes
-    ----------
-    title, archive, licence : str
-        Full name, original archive with its authors, and terms of use.
-    n_samples : int
-        As published.
-    views : mapping from view name to number of columns
-        The arrays of the file; empty for text, which is stored as the parts of one CSR matrix.
-    sparse : bool
-        Whether each view is stored as the parts of a CSR matrix, named ``VIEW_data``, ``VIEW_indices``, ...
-    classes : tuple of str
-        Names of the labels ``first_label``, ``first_label + 1``, ...; empty for regression.
-    variants : mapping from name to `Merge`
-    aliases : tuple of str
-        Other names of the set in the papers.
-    derive : callable, optional
-        Makes the views that are returned from the arrays of the file.
-    extras : tuple of str
-        Further arrays of the file, one entry per sample.
-    origin : {"home", "scikit-learn", "embedded"}
-        Where the data are read from.
-    note : str
+    `views` has the number of columns of each array of the file, none for text, which is stored as the parts of one CSR
+    matrix; with `sparse` each view is stored so, as ``VIEW_data``, ``VIEW_indices``, ... `classes` are the names of the
+    labels ``first_label``, ``first_label + 1``, ..., none for regression. `derive` makes the views that are returned
+    from the arrays of the file, and `extras` are further arrays of the file, one entry per sample.
     """
 
     title: str
@@ -75,12 +57,10 @@ class DatasetSpec:
 
     @property
     def is_text(self) -> bool:
-        """Whether the file holds one CSR matrix."""
         return not self.views
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the data are a CSR matrix."""
         return self.is_text or self.sparse
 
 
@@ -115,7 +95,6 @@ _PROTEIN_VIEWS = {
 
 
 def _pairs(*pairs: tuple[int, int]) -> dict[str, Merge]:
-    """Two classes of a digit set against each other, named ``1vs8``."""
     return {f"{a}vs{b}": {str(a): (a,), str(b): (b,)} for a, b in pairs}
 
 
@@ -146,7 +125,6 @@ def _text(n_samples: int, n_classes: int, note: str = "") -> DatasetSpec:
 def _views(
     title: str, archive: str, n_samples: int, n_classes: int, views: Mapping[str, int], **more: Any
 ) -> DatasetSpec:
-    """A set of several views, with classes 1, 2, ..."""
     classes = tuple(str(label) for label in range(1, n_classes + 1))
     return DatasetSpec(title, archive, _UNSTATED, n_samples, views, classes, first_label=1, **more)
 
@@ -374,7 +352,6 @@ CATALOGUE: dict[str, DatasetSpec] = {
 
 
 def find_spec(name: str) -> tuple[str, DatasetSpec]:
-    """The name and declaration of a data set, by its name or an alias, in any case."""
     wanted = name.lower() if isinstance(name, str) else name
     for known, spec in CATALOGUE.items():
         if wanted == known or wanted in spec.aliases:

@@ -20,14 +20,12 @@ _LARGEST = 100.0  # of a pen coordinate
 
 
 def pen_views(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The four representations of PENDIGITS from its eight pen points."""
     dyn = arrays["X"]
     sta16 = draw_strokes(dyn)
     return {"dyn": dyn, "sta4": shrink(sta16, _SIDE, 4), "sta8": shrink(sta16, _SIDE, 8), "sta16": sta16}
 
 
 def face_views(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Five resolutions and sixteen patches of 64 x 64 faces with grey values in 0 ... 1."""
     faces = arrays["X"] / 255.0
     views = {f"x{side}": shrink(faces, 64, side) for side in (4, 8, 16, 32)}
     views["x64"] = faces
@@ -68,23 +66,8 @@ def saliency_maps(weights: np.ndarray, layout: tuple[int, int], *, patch: tuple[
 def draw_strokes(points: np.ndarray) -> np.ndarray:
     """Join successive pen points by line segments on a 16 x 16 bitmap.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_samples, 2 * n_points)
-        x and y of each point in 0 ... 100; y grows upwards.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 256)
-        Rows of the bitmap from the top; 1.0 where the pen was.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.datasets.images import draw_strokes
-    >>> bitmap = draw_strokes(np.array([[0, 0, 100, 100]])).reshape(16, 16)
-    >>> bool((bitmap == np.eye(16)[::-1]).all())
-    True
+    Points, x and y of each in 0 ... 100 with y upwards, have the shape (n_samples, 2 * n_points); bitmaps have the
+    shape (n_samples, 256), rows from the top, 1.0 where the pen was.
     """
     grid = np.rint(np.asarray(points, dtype=float) * ((_SIDE - 1) / _LARGEST)).astype(int)
     column, row = grid[:, ::2], _SIDE - 1 - grid[:, 1::2]
@@ -101,14 +84,6 @@ def draw_strokes(points: np.ndarray) -> np.ndarray:
 
 
 def shrink(images: np.ndarray, side: int, target: int) -> np.ndarray:
-    """Square images at a lower resolution: means of blocks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.datasets.images import shrink
-    >>> shrink(np.arange(16.0)[None, :], 4, 2)
-    array([[ 2.5,  4.5, 10.5, 12.5]])
-    """
+    """Square images at a lower resolution: means of blocks."""
     block = side // target
     return images.reshape(-1, target, block, target, block).mean(axis=(2, 4)).reshape(-1, target * target)

@@ -146,13 +146,12 @@ def _home(data_home: Any) -> Path | None:
 
 
 def data_folder(data_home: Any = None) -> Path | None:
-    """The folder with the files, as other processes find it too; None where there is none."""
+    """The folder with the files as an absolute path, for other processes too; None where there is none."""
     home = _home(data_home)
     return None if home is None else home.absolute()
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
-    """Data, labels of the file, and further arrays with one entry per sample."""
     if spec.origin == "embedded":
         return *load_multifeat(return_X_y=True), {}
     if spec.origin == "scikit-learn":
@@ -169,14 +168,13 @@ def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray
 
 
 def _stored(spec: DatasetSpec) -> list[str]:
-    """The names of the arrays that make the data."""
     if spec.sparse:
         return [f"{view}_{part}" for view in spec.views for part in _CSR]
     return list(spec.views or _CSR)
 
 
 def _selectors(spec: DatasetSpec, data: Any) -> dict[str, Any]:
-    """What a kernel takes as its view, by name: the name itself, or the positions of a CSR matrix's columns."""
+    """The view of a kernel, by name: the name itself, or the positions of a CSR matrix's columns."""
     if spec.is_text:
         return {"x": slice(0, data.shape[1])}
     if spec.sparse:
@@ -230,7 +228,6 @@ def _views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray]) -> dict
 
 
 def _sparse_views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
-    """The views of a file side by side."""
     if spec.is_text:
         return _sparse(path, arrays)
     parts = {view: _sparse(path, {part: arrays[f"{view}_{part}"] for part in _CSR}) for view in spec.views}
@@ -258,7 +255,6 @@ def _sparse(path: Path, parts: Mapping[str, np.ndarray]) -> sp.csr_matrix:
 def _encode(
     name: str, spec: DatasetSpec, labels: np.ndarray, merge: Mapping[str, tuple[int, ...]] | None
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Targets 0, 1, ... of the samples kept, the positions of those samples, and the names of the targets."""
     known = np.arange(len(spec.classes)) + spec.first_label
     strange = np.setdiff1d(labels, known)
     if len(strange):

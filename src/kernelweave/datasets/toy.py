@@ -124,7 +124,6 @@ def make_local_projection_toy(
 
 
 def _mixture(n_components: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Priors, means, variances and labels of the components."""
     n_components = check(None, "n_components", n_components, Whole(min(_COMPONENTS), max(_COMPONENTS)))
     positive, negative = _COMPONENTS[n_components]
     prior = np.array([weight for weight, _ in positive + negative])

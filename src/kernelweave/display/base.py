@@ -1,4 +1,4 @@
-"""What displays share: how they read fitted models inside pipelines and searches, and colours, markers and axes."""
+"""Helpers of displays: fitted models inside pipelines and searches, colours, markers and axes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_CLASSES = 20
 
 
 def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The model with an attribute inside searches and pipelines, and what turns their input into its input.
+    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs.
 
     Of the steps of a pipeline that have the attribute, the last one is taken.
     """
@@ -36,12 +36,10 @@ def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def offers(estimator: Any, attribute: str) -> bool:
-    """Whether `locate` finds it."""
     return _locate(estimator, attribute) is not None
 
 
 def locate_projected(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """As `locate`, for a fitted model with learned projections."""
     if not offers(estimator, "project"):
         raise ValueError(
             f"{type(estimator).__name__} has no projections; fit a model with the combiner Projected (and with "
@@ -71,7 +69,6 @@ def _after(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callabl
 
 
 def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
-    """The weight of each kernel for each sample, of one output where each has weights of its own."""
     model, prepare = locate(estimator, "kernel_weights")
     weights = model.kernel_weights(prepare(X))
     several = isinstance(weights.columns, pd.MultiIndex)
@@ -109,7 +106,6 @@ def like(X: Any, values: np.ndarray) -> Any:
 
 
 def check_samples(X: Any, y: Any, name: str = "") -> tuple[np.ndarray, np.ndarray | None]:
-    """X as a numeric two-dimensional array, and y as long as it, or None."""
     values = np.asarray(X, dtype=float)
     if values.ndim != 2:
         raise ValueError(f"X{name} must have two dimensions (samples and features), not {values.ndim}")
@@ -117,7 +113,6 @@ def check_samples(X: Any, y: Any, name: str = "") -> tuple[np.ndarray, np.ndarra
 
 
 def check_length(y: Any, n_samples: int, name: str, of: str) -> np.ndarray | None:
-    """One value for each sample, or None."""
     if y is None:
         return None
     y = np.asarray(y)
@@ -127,7 +122,7 @@ def check_length(y: Any, n_samples: int, name: str, of: str) -> np.ndarray | Non
 
 
 def check_support(estimator: Any, n_samples: int) -> np.ndarray | None:
-    """Rows of X that are support vectors; None for a model on explicit features, which has none."""
+    """Rows of X that are support vectors; None for a model on explicit features."""
     if offers(estimator, "feature_coef_"):
         return None
     model, _ = locate(estimator, "support_")
@@ -155,7 +150,6 @@ def is_quantity(values: np.ndarray) -> bool:
 
 
 def quantity_colours(cmap: str, *values: np.ndarray | None) -> Any:
-    """Colours of a quantity, on one scale for all values."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -164,20 +158,17 @@ def quantity_colours(cmap: str, *values: np.ndarray | None) -> Any:
 
 
 def ring(ax: Any, points: np.ndarray, given: Mapping[str, Any] | None = None, **style: Any) -> None:
-    """Rings around support vectors."""
     rings = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, **style}
     ax.scatter(*points.T, **options(rings, given))
 
 
 def legend_entry(label: str, **style: Any) -> Any:
-    """What stands for markers and lines in a legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, **style)
 
 
 def ring_entry() -> Any:
-    """What stands for rings around support vectors in a legend."""
     hollow = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
     return legend_entry("support vector", markersize=8, **hollow)
 
@@ -185,14 +176,12 @@ def ring_entry() -> Any:
 def panel_grid(
     n_panels: int, most: int, width: float, height: float, *, right: float = 0.0, below: float = 0.0
 ) -> dict[str, Any]:
-    """Rows, columns and size of a figure of several panels, at most so many side by side."""
     columns = min(most, n_panels)
     rows = -(-n_panels // columns)
     return {"nrows": rows, "ncols": columns, "figsize": (width * columns + right, height * rows + below)}
 
 
 def without_frame(*axes: Any) -> None:
-    """Hide the upper and the right edge of axes."""
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
 
@@ -212,12 +201,10 @@ def differences(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def colour(place: int) -> str:
-    """The colour of a kernel, class or model, by its place."""
     return _COLOURS[place % len(_COLOURS)]
 
 
 def marker(place: int) -> str:
-    """The marker of a class, by its place; with its colour it differs from those of 69 other classes."""
     return _MARKERS[place % len(_MARKERS)]
 
 

@@ -270,7 +270,6 @@ def _fit(model: Any, rows: Any, chosen: tuple[int, Any] | None) -> np.ndarray:
 
 
 def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.ndarray | None:
-    """The support vectors, of one target where there are several; None for a model that has none."""
     rows = check_support(model, n_samples)
     if rows is None or chosen is None or not offers(model, "dual_coef_"):
         return rows
@@ -280,7 +279,6 @@ def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.n
 def _by_kernel(
     method: str, models: Mapping[str, Any], rows: Any, chosen: Mapping[str, tuple[int, Any] | None]
 ) -> dict[str, pd.DataFrame]:
-    """What a method returns for each of several kernels, by label, of the models that have it."""
     found = {}
     for label, target in chosen.items():
         if offers(models[label], method):
@@ -444,7 +442,6 @@ def _leaders(history: pd.DataFrame) -> np.ndarray:
 
 
 def _history(estimator: Any, label: str) -> pd.DataFrame:
-    """The history of a model, with what was spent up to each row."""
     model, _ = locate(estimator, "history_")
     if isinstance(getattr(model, "kernel_weights_", None), pd.DataFrame):
         raise ValueError(

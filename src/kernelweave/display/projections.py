@@ -262,7 +262,6 @@ class ProjectionDisplay:
         return new_axes(len(panels), given, **panel_grid(len(panels), 3, 3.4, height + higher, right=wider, below=0.5))
 
     def _is_curve(self, space: DrawnSpace) -> bool:
-        """Whether the vertical axis is a regression target."""
         return self.regression and space.points.shape[1] == 1 and space is not self.gating
 
     def _positions(self, space: DrawnSpace) -> np.ndarray:
@@ -276,7 +275,6 @@ class ProjectionDisplay:
         return np.column_stack([space.points[:, 0], strip + jitter])
 
     def _groups(self) -> Iterator[tuple[np.ndarray, dict[str, Any], str]]:
-        """Samples that look alike: their rows, their colour and marker, and their entry in the legend."""
         n_samples = len(self.strongest)
         marks = [] if self.marks is None else np.unique(self.marks).tolist()
         for c, of_class in enumerate([self.y == name for name in self.classes] or [np.ones(n_samples, dtype=bool)]):
@@ -303,7 +301,6 @@ class ProjectionDisplay:
             ax.scatter(*positions[here].T, **options(style, given))
 
     def _levels(self, space: DrawnSpace) -> Iterator[tuple[str, float | None]]:
-        """The lines of a space: their names, and the value that is there (None: where the largest value changes)."""
         if space.values is None:
             return
         if space is self.gating:
@@ -319,7 +316,6 @@ class ProjectionDisplay:
                 yield _MARGINS, 1.0
 
     def _draw_line(self, ax: Any, space: DrawnSpace, level: float | None, colours: Any, style: dict[str, Any]) -> bool:
-        """Draw one line; returns whether the space has it."""
         if self.regression and space is not self.gating:
             self._draw_fit(ax, space, colours, style)
             return True
@@ -370,7 +366,6 @@ class ProjectionDisplay:
         without_frame(ax)
 
     def _handles(self, drawn: set[str]) -> list[Any]:
-        """Artists that stand for colours, markers and lines, with their names."""
         handles = []
         for _, ink, label in self._groups():
             if label:
@@ -391,20 +386,16 @@ def _check_kind(kind: str, components: Any) -> None:
 
 
 def _has_margins(model: Any) -> bool:
-    """Whether this is a support vector machine of two classes, of the hinge or of its square."""
     return is_classifier(model) and len(model.classes_) == 2 and model.machine_ in ("svm", "squared-hinge")
 
 
 def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
-    """The style of a line as arguments of ``contour``."""
     plural = {"color": "colors", "linestyle": "linestyles", "linewidth": "linewidths"}
     return {plural.get(key, key): value for key, value in style.items()}
 
 
 @dataclass(frozen=True)
 class DrawnSpace:
-    """Samples along a line or in a plane, and values of the model there."""
-
     title: str  # what the space is; for that of a region, the name of its kernel
     rows: np.ndarray  # which of the given samples lie here
     points: np.ndarray  # where they lie, of shape (n_rows, 1) or (n_rows, 2)
@@ -414,7 +405,6 @@ class DrawnSpace:
 
 
 def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
-    """The projected gating space with the gates in it; None where the model's gates read whole inputs."""
     if not hasattr(model, "gating_space"):
         return None
     codes = model.gating_space(X).to_numpy()
@@ -509,7 +499,6 @@ def label_places(space: DrawnSpace, positions: np.ndarray, strongest: np.ndarray
 def _space(
     title: str, rows: np.ndarray, points: np.ndarray, axis: str, evaluate: Callable | None, resolution: int
 ) -> DrawnSpace:
-    """A space of these points, with values of a function on a grid; more than two dimensions lose the latter."""
     n_components = points.shape[1]
     if n_components > 2:
         names = tuple(f"principal axis {k + 1} of {n_components} {axis}s" for k in range(2))
@@ -617,7 +606,6 @@ class ProjectionImagesDisplay:
 
 
 def _images(what: str, columns: pd.DataFrame, shape: tuple[int, int], owner: str) -> dict[str, np.ndarray]:
-    """Each column as an image."""
     if len(columns) != np.prod(shape):
         raise ValueError(f"image_shape {tuple(shape)} has {np.prod(shape)} pixels, but {owner} reads {len(columns)}")
     return {f"{what} of {name}": columns[name].to_numpy().reshape(shape) for name in columns}

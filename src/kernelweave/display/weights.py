@@ -238,7 +238,6 @@ class KernelWeightsDisplay:
 
 
 def _labelled_weights(estimator: Any, X: Any, label: Any) -> pd.DataFrame:
-    """Weights of one model, a row for each sample and output, under the label of their group."""
     if X is None:
         weights = locate(estimator, "kernel_weights_")[0].kernel_weights_
         if isinstance(weights, pd.Series):
@@ -455,7 +454,7 @@ class GatingDisplay:
         return new_axes(self.gates.shape[1], given, sharex=True, sharey=True, **shape)
 
     def _tint(self, ax: Any, gates: np.ndarray) -> None:
-        """The colour of the strongest kernel, as opaque as its lead over an even share is large."""
+        """The colour of the strongest kernel, more opaque the larger its lead over an even share."""
         from matplotlib.colors import to_rgb
 
         n_kernels = gates.shape[2]
@@ -516,7 +515,6 @@ class GatingDisplay:
         return [] if self.y is None or is_quantity(self.y) else np.unique(self.y).tolist()
 
     def _handles(self, kind: str) -> list[Any]:
-        """Artists that stand for colours, markers and lines, with their names."""
         from matplotlib.patches import Patch
 
         handles: list[Any] = []
@@ -541,7 +539,6 @@ class GatingDisplay:
 
 
 def _colours(kernels: Any, given: Mapping[str, Any] | None) -> list[Any]:
-    """The colour of each kernel: the given one, or that of its place."""
     chosen = dict(given or {})
     unknown = [name for name in chosen if name not in kernels]
     if unknown:
@@ -550,7 +547,6 @@ def _colours(kernels: Any, given: Mapping[str, Any] | None) -> list[Any]:
 
 
 def _kind(kind: str, n_columns: int, embedded: bool) -> str:
-    """What to draw of X."""
     check(None, "kind", kind, _GATING_KINDS)
     if kind == "auto":
         return "regions" if n_columns == 2 and not embedded else "strongest"
@@ -563,7 +559,6 @@ def _kind(kind: str, n_columns: int, embedded: bool) -> str:
 
 
 def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, Any]:
-    """Gates and decision values on a grid that covers the samples."""
     points, _ = check_samples(X, None)
     first, second = grid_around(points, 0.06, resolution)
     grid = like(X, np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
@@ -580,7 +575,6 @@ def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, An
 
 
 def _embed(estimator: Any, X: Any) -> np.ndarray:
-    """The first two principal components of the features that the model reads."""
     _, prepare = locate(estimator, "kernel_weights")
     try:
         features = np.asarray(prepare(X), dtype=float)

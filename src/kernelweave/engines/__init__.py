@@ -1,4 +1,4 @@
-"""Training as sums over blocks of samples, wherever the blocks are: in memory, in files, on a device or on a cluster.
+"""Training as sums over blocks of samples, which are in memory, in files, on a device or on a cluster.
 
     P(w, b, theta) = 1/2 ||w||^2 + total sum_r b_r + sum_i loss_i(f_i) + penalty(theta)
     f_ir = sum_m a_m(x_i; theta) <w_mr, phi_m(x_i)> + b_r

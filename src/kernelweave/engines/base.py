@@ -46,16 +46,12 @@ def spans_of(offsets: np.ndarray) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(offsets.tolist())]
 
 
-TARGET_BYTES = 2**23  # of X, that a block in memory takes about
+TARGET_BYTES = 2**23  # about how many bytes of X a block in memory takes
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples as given.
-
-    `first`: position of the first of them in the whole data; `y`: targets as the user gave them, checked; `weight` of
-    shape (n_samples,): Positive.
-    """
+    """Samples as given: `first` is the position of the first of them in the whole data; weights are positive."""
 
     first: int
     views: Views
@@ -147,5 +143,5 @@ def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def in_any_place(function: Any) -> Any:
-    """Mark a function of blocks that serves arrays of any place, and so blocks on a device as they are."""
+    """Mark a function of blocks that also takes arrays of a device, and so needs no second form."""
     return on_device(function)(function)

@@ -8,11 +8,11 @@ them up first. Parameters travel in the other direction. Results are added in or
 so that a sum depends on how units are divided into batches, by rounding, and on nothing else. Each result depends on
 the one that it was made of, down to the chunks of the user's collection: Dask computes again what a lost worker held.
 
-Dask places a task by the sizes of what it depends on, and takes blocks for small: without a place of its own, a task
-may run on the worker that holds its arguments, and the batch would be sent there.
+Dask chooses the worker of a task by the sizes of what it depends on, and underestimates blocks: unless the worker is
+given, a task may run where its arguments are, and the batch would be sent there.
 
-Dask waits for ever where no worker is left. Here the wait ends with one error where no worker has been there for a
-while, where the scheduler is gone, or where a task has ended the worker that ran it too often. Ctrl-C, and any error,
+Dask waits for ever where no worker is left. Here the wait ends with one error if there has been no worker for a while,
+if the scheduler is gone, or if a task has ended the worker that ran it too often. Ctrl-C, and any error,
 cancels what was waited for.
 """
 
@@ -34,9 +34,9 @@ from .._extras import optional
 from ..kernels.resources import one_thread_each
 from .base import Engine, added
 
-WITHOUT_WORKERS = "30s"  # how long a cluster may be without workers; setting kernelweave.without-workers of Dask
-POLL = 0.5  # seconds between looks at the workers
-CONNECT = "10s"  # that connecting to a scheduler may take
+WITHOUT_WORKERS = "30s"  # how long a cluster may be without workers; Dask's setting kernelweave.without-workers
+POLL = 0.5  # seconds between checks of the workers
+CONNECT = "10s"  # how long connecting to a scheduler may take
 
 
 def distributed() -> Any:
@@ -48,7 +48,6 @@ def dask_package() -> Any:
 
 
 def patience() -> float:
-    """For how many seconds a cluster may be without workers."""
     dask = dask_package()
     return float(dask.utils.parse_timedelta(dask.config.get("kernelweave.without-workers", WITHOUT_WORKERS)))
 
@@ -63,7 +62,7 @@ def n_workers(client: Any) -> int:
 
 
 class Watch:
-    """Raises where the cluster has been without workers for too long."""
+    """Raises an error if the cluster has been without workers for too long."""
 
     def __init__(self, client: Any):
         self.client, self.limit = client, patience()
@@ -80,7 +79,6 @@ class Watch:
 
 
 def wait_for(client: Any, futures: list[Any]) -> None:
-    """Return when all futures are done, or one of them has failed; cancel them where the wait is interrupted."""
     watch = Watch(client)
     waiting = list(futures)
     try:
@@ -100,9 +98,7 @@ def wait_for(client: Any, futures: list[Any]) -> None:
 def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[int, Any]]:
     """Positions and small results of futures as they are finished; the error of the first that fails.
 
-    All are released in the end.
-
-    `what`: the step, for messages.
+    All are released in the end; messages name the step by `what`.
     """
     watch, waiting = Watch(client), dict(enumerate(futures))
     try:
@@ -125,10 +121,7 @@ def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[in
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler at an address; an `OSError` where there is none.
-
-    `address`: such as "tcp://127.0.0.1:8786".
-    """
+    """A client of the scheduler at an address such as "tcp://127.0.0.1:8786"; an `OSError` where there is none."""
     try:
         client = distributed().Client(address, timeout=CONNECT)
     except (OSError, ValueError, TypeError) as error:
@@ -138,10 +131,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def results_of(client: Any, futures: list[Any], what: str) -> list[Any]:
-    """The small results of some futures, or one error; they are released.
-
-    `what`: the step, for messages.
-    """
+    """The small results of some futures, or one error; they are released."""
     try:
         wait_for(client, futures)
         return fetched(client, futures)
@@ -157,14 +147,11 @@ def results_of(client: Any, futures: list[Any], what: str) -> list[Any]:
 
 
 def fetched(client: Any, futures: list[Any]) -> list[Any]:
-    """The small results of futures that are done, all fetched together.
-
-    Dask computes again those whose worker is lost by now.
-    """
+    """The small results of futures that are done, fetched together; Dask computes those of lost workers again."""
     watch = Watch(client)
     while True:
         try:
-            # A short limit would cut transfers short, which Dask does not take well.
+            # A short limit would cut transfers off, which Dask does not handle well.
             return list(client.sync(partial(client.gather, futures, asynchronous=True), callback_timeout=watch.limit))
         except TimeoutError:
             if any(future.status == "error" for future in futures):  # the task's own TimeoutError
@@ -173,7 +160,6 @@ def fetched(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def lost(error: BaseException, what: str) -> WorkersLostError | None:
-    """What an error of Dask itself means; None for errors of tasks."""
     package = distributed()
     if isinstance(error, package.KilledWorker):
         return WorkersLostError(
@@ -209,16 +195,10 @@ def places_of(client: Any, X: Any, n_chunks: int) -> list[Any]:
 
 
 def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str, int]) -> list[tuple[str, list[int]]]:
-    """The units of each thread: those that are on its worker, in order, as long as all threads have as many samples.
+    """The units of each thread: those on its worker first, in order, so that all threads have about as many samples.
 
-    `sizes`: samples of each unit; `places`: the worker that has it; `threads`: threads of each worker. Returns worker
-    and units, for each thread that gets any, in the order of the first units.
-
-    Examples
-    --------
-    >>> from kernelweave.engines.dask import shares
-    >>> shares([5, 5, 5, 5], ["b", "a", "b", "b"], {"a": 1, "b": 1})
-    [('b', [0, 2]), ('a', [1, 3])]
+    Of each unit `sizes` has the number of samples and `places` the worker that has it; `threads` is by worker. Returns
+    worker and units of each thread that gets any, in the order of the first units.
     """
     workers = [worker for worker in sorted(threads) for _ in range(threads[worker])]
     room = np.full(len(workers), sum(sizes) / len(workers))
@@ -242,10 +222,7 @@ def shares(sizes: Sequence[int], places: Sequence[str | None], threads: dict[str
 
 
 class Places:
-    """Where tasks are to run, as Dask's annotation ``workers``: a function of their keys.
-
-    `workers`: from the key of a task to the address of a worker; other tasks run anywhere.
-    """
+    """Where tasks are to run, as Dask's annotation ``workers``: the address of a worker by key; others run anywhere."""
 
     def __init__(self, workers: dict[Any, str | None]):
         self.workers = workers
@@ -256,10 +233,7 @@ class Places:
 
 
 def begun_at(client: Any, graph: dict[Any, Any], keys: list[Any], places: dict[Any, str | None]) -> list[Any]:
-    """Futures of the tasks of a graph, each begun on its worker, or on another one where that worker is lost.
-
-    `keys`: of the tasks whose results are wanted; `places`: from keys to workers.
-    """
+    """Futures of the tasks of a graph, each begun on its worker, or on another one where that worker is lost."""
     with dask_package().annotate(workers=Places(places), allow_other_workers=True):
         return list(client.get(graph, keys, sync=False))
 
@@ -285,7 +259,7 @@ class Step:
         return self.function(block, *self.arguments)
 
     def __dask_tokenize__(self) -> str:
-        """A name of its own: Dask would read all arguments to find one, which takes longer than sending them."""
+        """A unique name: Dask would read all arguments to find one, which takes longer than sending them."""
         return uuid.uuid4().hex
 
 
@@ -303,11 +277,10 @@ class Given:
 
 
 class OnDask(Engine):
-    """Blocks on the workers of a Dask cluster.
+    """Batches of units, each a list of blocks, on the workers of a Dask cluster.
 
-    `batches`: each of a list of units, and each of these a list of blocks; `places`: the worker on which each batch is,
-    or was at first; `steps`: of `Step`s: what is done to each block whenever it is used; `fit`: all engines of a fit
-    that are in use: `close` releases their futures. Futures of others are released already.
+    `places` are the workers on which the batches are, or were at first. `fit` holds all engines of a fit that are in
+    use: `close` releases their futures.
     """
 
     def __init__(
@@ -324,7 +297,7 @@ class OnDask(Engine):
         self.fit.add(self)
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One task per batch; some sums are added up here, many by further tasks before."""
+        """One task per batch; few sums are added here, many by further tasks before that."""
         name, token = step_name(function), uuid.uuid4().hex
         step = Step(function, arguments)
         keys: list[Any] = [(f"{name}-{token}", place) for place in range(len(self.batches))]
@@ -341,7 +314,7 @@ class OnDask(Engine):
         return in_pairs(results_of(self.client, begun_at(self.client, graph, keys, places), name))
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDask:
-        """One task per batch, whose result stays on its worker; begun, and not waited for.
+        """One task per batch, begun and not waited for, whose result stays on its worker.
 
         The function and its arguments, which may be large, are sent to the cluster once.
         """
@@ -357,14 +330,12 @@ class OnDask(Engine):
         return OnDask(self.client, begun, self.places, fit=self.fit)
 
     def free_memory(self) -> float | None:
-        """Bytes that the workers may still use; None where they have no limits."""
         workers = self.client.scheduler_info(**_of_all_workers(self.client))["workers"].values()
         if not workers or not all(worker["memory_limit"] for worker in workers):
             return None
         return float(sum(worker["memory_limit"] - worker["metrics"].get("memory", 0) for worker in workers))
 
     def close(self) -> None:
-        """Cancel what is still being computed, and let the workers forget all blocks of this fit."""
         engines = list(self.fit)
         futures = [future for engine in engines for future in (*engine.batches, *engine.steps)]
         cancel(self.client, [future for future in futures if future.status == "pending"])
@@ -375,7 +346,6 @@ class OnDask(Engine):
 
 
 def _of_all_workers(client: Any) -> dict[str, int]:
-    """Arguments of `Client.scheduler_info`, which leaves out all but five workers in later versions."""
     return {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
 
 

@@ -44,11 +44,9 @@ def is_array(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Chunks:
-    """X, y and weights as lists of lazy values (`dask.delayed`), one for each chunk.
+    """X, y and weights as lists of lazy values (`dask.delayed`), one for each chunk, or of None.
 
-    `X`, `y`, `weight`: y and weight are lists of None where there is none; `columns`: names of the columns of a data
-    frame; `targets`: names of the targets where y is a data frame, or their positions where it is an array of two
-    dimensions.
+    `targets` are the columns of y where it is a data frame, or their positions where it is an array of two dimensions.
     """
 
     X: list[Any]
@@ -130,7 +128,7 @@ def _divided(values: Any, name: str, rows: _Lengths) -> list[Any]:
 
 
 def _like_frame(values: Any, rows: _Lengths) -> Any:
-    """A series or data frame that is divided as X is, or as an array of known chunks where that is not to be had."""
+    """A series or data frame divided as X is, or an array of known chunks where that is impossible."""
     X = rows.X
     if is_array(X):
         return values.to_dask_array(lengths=True)
@@ -167,7 +165,6 @@ class ChunkError(ValueError):
 
 
 def active_client() -> Any:
-    """The client that Dask would use now; None where there is none."""
     if "distributed" not in sys.modules:
         return None
     try:
@@ -177,19 +174,17 @@ def active_client() -> Any:
 
 
 def small_results(parts: list[Any]) -> list[Any]:
-    """Small results of lazy values, one for each chunk of X, wherever Dask computes now."""
     client = active_client()
     return computed_here(parts) if client is None else gathered(client, client.compute(parts))
 
 
 def computed_here(parts: list[Any]) -> list[Any]:
-    """The values of lazy values, one for each chunk of X, by Dask's own threads."""
     try:
         return list(dask_package().compute(*parts))
     except ChunkError:
         raise
     except Exception:
-        # The error of Dask does not name it: one after the other is tried.
+        # Dask's error does not name the chunk: they are tried one after the other.
         for number, part in enumerate(parts):
             try:
                 part.compute()
@@ -199,7 +194,6 @@ def computed_here(parts: list[Any]) -> list[Any]:
 
 
 def gathered(client: Any, futures: list[Any]) -> list[Any]:
-    """The small results of futures, one for each chunk of X; the futures are released."""
     try:
         wait_for(client, futures)
         for number, future in enumerate(futures):
@@ -213,7 +207,6 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
 
 
 def unreadable(number: int, error: BaseException) -> Exception:
-    """What is raised for a chunk that cannot be computed."""
     if isinstance(error, ChunkError):
         return error
     kind = ValueError if isinstance(error, ValueError) else RuntimeError
@@ -239,11 +232,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Reader:
-    """What makes a `Part` of a chunk, where the chunk is.
-
-    `columns`: names of the columns of a data frame; `target` ({"labels", "numbers"}): what y is, or None where there is
-    none.
-    """
+    """Makes a `Part` of a chunk, where the chunk is."""
 
     columns: list[Any] | None
     n_columns: int
@@ -298,7 +287,6 @@ class Reader:
 
 
 def weights_of(weight: Any, n: int, where: str) -> np.ndarray:
-    """Sample weights of a chunk, checked; None means 1 each."""
     if weight is None:
         return np.ones(n)
     try:
@@ -318,8 +306,6 @@ def rows_on_dask(X: Any, y: Any, sample_weight: Any, target: str | None) -> tupl
 
     They are on the workers of the client that is active; where none is, Dask's threads compute the chunks, and the
     blocks are in memory.
-
-    `target` ({"labels", "numbers"}): what y is.
     """
     if target is None:
         y = None
@@ -343,7 +329,6 @@ def _in_memory(parts: list[Any]) -> InMemory:
 
 
 def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
-    """Parts on the workers, then batches of blocks there."""
     places = places_of(client, X, len(parts))
     futures: list[Any] = [None] * len(parts)
     for worker in dict.fromkeys(places):
@@ -361,7 +346,6 @@ def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
 
 
 def _batches(client: Any, parts: list[Any], lengths: list[int]) -> OnDask:
-    """The units of each thread of the cluster as a batch, most of whose parts are on the worker already."""
     units, holders = _units(lengths, unit_width(lengths)), client.who_has(parts)
     at = [(holders.get(part.key) or [None])[0] for part in parts]
     # The worker that has the middle part of a unit has most of them, as adjacent parts are together.
@@ -377,7 +361,6 @@ def _batches(client: Any, parts: list[Any], lengths: list[int]) -> OnDask:
 
 
 def _lengths(client: Any, futures: list[Any]) -> list[int]:
-    """Numbers of samples of parts; one error, which names the chunk, where one cannot be read."""
     name = f"length-{uuid.uuid4().hex}"
     graph = {(name, number): (_n_samples, future) for number, future in enumerate(futures)}
     return gathered(client, client.get(graph, list(graph), sync=False))
@@ -395,10 +378,7 @@ def unit_width(lengths: list[int]) -> int:
 
 @dataclass(frozen=True)
 class Unit:
-    """Some adjacent parts: they are joined, and cut where they are long.
-
-    `start`, `stop`: numbers of the parts; `first`: position of the first sample.
-    """
+    """Some adjacent parts, numbers `start` to `stop` - 1: they are joined, and cut where they are long."""
 
     start: int
     stop: int
@@ -432,11 +412,7 @@ def _joined(tables: list[Any]) -> Any:
 
 
 def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] | None = None) -> Any:
-    """The results of a method for the samples of a Dask collection.
-
-    `method`: name of a method from samples to an array or a data frame with a row for each sample; `like`: results for
-    no sample: their type, columns and number type; `options`: further arguments of the method.
-    """
+    """The results of a method for the samples of a Dask collection; `like` are those for no sample."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
     if is_array(X) and X.numblocks[1] > 1:
@@ -464,10 +440,7 @@ def lazily(model: Any, method: str, X: Any, like: Any, options: dict[str, Any] |
 
 
 class Call:
-    """A method of a model on one chunk.
-
-    `options`: further arguments; `like`: results for no sample.
-    """
+    """A method of a model on one chunk; `like` is its result for no sample."""
 
     def __init__(self, method: str, options: dict[str, Any], like: Any):
         self.method, self.options, self.like = method, options, like

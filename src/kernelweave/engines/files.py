@@ -1,4 +1,4 @@
-"""`FromFiles`: blocks that are read, worked on and dropped again in every pass; those that fit are held.
+"""`FromFiles`: blocks that are read again in every pass over the samples; results that fit into memory are held.
 
 A thread reads the next blocks while the present ones are worked on. What `replace` makes is held while it takes at most
 `HELD_SHARE` of the memory that is free; blocks beyond that are read and made again whenever they are used. So memory is
@@ -19,7 +19,7 @@ from ..kernels.resources import available_memory, blas_threads, in_blas_threads
 from .base import Engine, added
 from .memory import InMemory
 
-HELD_SHARE = 0.6  # of the free memory, that what is held may take
+HELD_SHARE = 0.6  # share of the free memory that held results may take
 
 
 class StoredBlocks(Protocol):
@@ -32,13 +32,6 @@ class StoredBlocks(Protocol):
 
 
 class FromFiles(Engine):
-    """Blocks in files.
-
-    `steps`: what is done with each block after it is read; `held`: results by the number of the block, each with the
-    number of steps that led to it; `watch`: returns a context for each pass; what that gives is called as ``moved(done,
-    total)`` with numbers of blocks.
-    """
-
     def __init__(
         self,
         source: StoredBlocks,
@@ -69,7 +62,6 @@ class FromFiles(Engine):
         return FromFiles(self.source, steps, {**self.held, **held}, self.watch)
 
     def results(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """``function(block, *arguments)`` of one block after the other; the next ones are read meanwhile."""
         steps = (*self.steps, (function, arguments))
 
         def work(entry: tuple[int, Any]) -> Any:
@@ -88,7 +80,6 @@ class FromFiles(Engine):
             pool.shutdown(cancel_futures=True)
 
     def _worked(self, pool: ThreadPoolExecutor, waves: list[range], work: Callable[[Any], Any], moved: Any) -> Iterator:
-        """The results of all blocks, wave by wave; the pool reads one wave ahead."""
         ahead = pool.submit(self._read, waves[0])
         for place, wave in enumerate(waves):
             entries = ahead.result()
@@ -106,7 +97,7 @@ class FromFiles(Engine):
 
 
 def bytes_of(result: Any, seen: set[int] | None = None) -> int:
-    """The bytes of all arrays in an object, each counted once, about."""
+    """About how many bytes all arrays in an object take, each counted once."""
     seen = set() if seen is None else seen
     if result is None or isinstance(result, str | bytes | int | float | type) or id(result) in seen:
         return 0

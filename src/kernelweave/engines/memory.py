@@ -85,13 +85,12 @@ class InMemory(Engine):
         return total
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> InMemory:
-        """All blocks are held."""
         return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))
 
 
-FEW_OUTPUTS = 8  # up to so many, values that are computed in the pass are multiplied by a loop instead of BLAS
+FEW_OUTPUTS = 8  # outputs up to which values that are computed in the pass are multiplied by a loop instead of BLAS
 FEW_FEATURES = 2**20  # of a block: samples times features of each
-TILE_BYTES = 2**19  # of values that are worked on together; they stay in the second cache of a core
+TILE_BYTES = 2**19  # bytes of values that are worked on together; they stay in the second cache of a core
 
 
 def tile_height(row_bytes: int) -> int:
@@ -99,11 +98,10 @@ def tile_height(row_bytes: int) -> int:
 
 
 class Chunk(NamedTuple):
-    """Samples of a block in a pass: what their losses are made of, and what is filled.
+    """Samples of a block in a pass: inputs of their losses, and the arrays that a pass fills.
 
-    `b` of shape (n_outputs,); `a` of shape (n_rows, n_kernels): amplitudes; `terms` of shape (n_rows, n_outputs): p,
-    the bounds and h of the losses; `e`: insensitivity; `slopes` of shape (n_rows, n_kernels): gets dP/da; `sums` of
-    shape (2, n_outputs): sums of losses and of c are added to it.
+    `a` are amplitudes, of shape (n_rows, n_kernels), `terms` p, the bounds and h of the losses, each of shape (n_rows,
+    n_outputs). `slopes` gets dP/da; sums of losses and of c are added to `sums`, of shape (2, n_outputs).
     """
 
     rows: slice
@@ -128,10 +126,7 @@ class Products(ABC):
 
 
 class HeldRows(Products):
-    """Features that are held, one output.
-
-    `matrix` of shape (n_samples, n_features); `weights` of shape (n_features, 1).
-    """
+    """Features that are held, of shape (n_samples, n_features), one output."""
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
         self.matrix, self.offsets = matrix, offsets
@@ -186,7 +181,7 @@ class _Tiles(Products):
 
 
 class HeldTiles(_Tiles):
-    """Features that are held, several outputs, by BLAS; parameters are those of `HeldRows`.
+    """Features that are held, several outputs, by BLAS.
 
     Products are in the features' type, and in float64 for at most `FEW_FEATURES`, for which that takes no time.
     """
@@ -212,10 +207,7 @@ class HeldTiles(_Tiles):
 
 
 class RecomputedTiles(_Tiles):
-    """Values that are computed in the pass; whitening is folded into the weights, in float64.
-
-    `weights` of shape (n_features, n_outputs).
-    """
+    """Values that are computed in the pass; whitening is folded into the weights, in float64."""
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
         self.features, n_outputs = features, weights.shape[1]
@@ -249,7 +241,7 @@ class RecomputedTiles(_Tiles):
 
 
 class RecomputedRows(RecomputedTiles):
-    """The same with one output: values of all kernels side by side, whose products are those of `HeldRows`.
+    """`RecomputedTiles` for one output: values of all kernels side by side, whose products are those of `HeldRows`.
 
     Of Gaussian kernels, BLAS writes the exponents of a tile, and all its exponentials are computed together. The
     factors of samples are then in their amplitudes.
@@ -262,7 +254,6 @@ class RecomputedRows(RecomputedTiles):
         self.sums = [self.joined_sums[None, span] for span in self.spans]
 
     def add(self, chunk: Chunk) -> None:
-        """Tile by tile; kernels whose values are in different types are worked on one by one."""
         opened = self.features.opened(chunk.rows)
         dtypes = {each.dtype for each in opened}
         if len(dtypes) != 1:
@@ -296,7 +287,7 @@ def filled(opened: list[Opened]) -> Any:
 
 
 def joined_factors(opened: list[Opened]) -> np.ndarray | None:
-    """What values of samples are multiplied by, of shape (n_samples, n_kernels); None where that is 1."""
+    """The factors of the values of samples, of shape (n_samples, n_kernels); None where all are 1."""
     if all(each.factor is None for each in opened):
         return None
     n = next(len(each.factor) for each in opened if each.factor is not None)
@@ -308,10 +299,7 @@ TILE = 512  # samples whose scores are worked on together
 
 
 class FeatureBlock(ABC):
-    """Features of all kernels of a block of samples.
-
-    `offsets` of shape (n_kernels + 1,): features of kernel m are the columns from offsets[m] on, up to offsets[m + 1].
-    """
+    """Features of all kernels of a block: of kernel m those from offsets[m] up to offsets[m + 1]."""
 
     n_samples: int
     offsets: np.ndarray
@@ -324,8 +312,7 @@ class FeatureBlock(ABC):
         """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
         ``respond(rows, scores)`` gets a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs), and
-        returns G of the same shape, or None where nothing is pulled. Returns F'G, of the shape of the weights,
-        (n_features, n_outputs).
+        returns G of the same shape, or None where nothing is pulled. Returns F'G, of shape (n_features, n_outputs).
         """
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
@@ -361,7 +348,6 @@ class StoredFeatures(HostFeatures):
         return self.matrix[rows]
 
     def products(self, weights: np.ndarray) -> Products:
-        """One compiled loop for one output, BLAS for several."""
         return (HeldRows if weights.shape[1] == 1 else HeldTiles)(self.matrix, self.offsets, weights)
 
 
@@ -389,24 +375,11 @@ Sums = tuple[Any, Any, Any, Any]
 
 @dataclass(frozen=True)
 class Block:
-    """Samples ready for training.
+    """Samples ready for training, the first of which is at position `first` in the whole data.
 
-    Attributes
-    ----------
-    first : int
-        Position of the first sample in the whole data.
-    features : FeatureBlock
-    losses : DualTerms
-        What values of these samples cost.
-    y : ndarray or None
-        Targets as combiners take them (encoded labels).
-    weight : ndarray of shape (n_samples,)
-    present : ndarray of bool, shape (n_samples, n_kernels), or None
-        Which sample has which view; None where each has all.
-    codes : ndarray or None
-        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
-    views : Views or None
-        The samples as given, for combiners that read more of them than features.
+    `present`, of shape (n_samples, n_kernels), says which sample has which view, None where each has all. `codes` is
+    what a gating model reads, by slices of samples only, as it may be computed then. `views` are the samples as given,
+    for combiners that read more of them than features.
     """
 
     first: int
@@ -426,14 +399,13 @@ class Block:
         return self.features.n_samples
 
     def amplitudes_of(self, amplitudes: Any, theta: np.ndarray, rows: slice) -> tuple[Any, Any]:
-        """theta and the amplitudes of some samples, in the precision of this block."""
         return theta, np.asarray(amplitudes.values(theta, self, rows), dtype=np.float64)
 
     def theta_slopes(self, amplitudes: Any, theta: Any, rows: slice, a: Any, slopes: Any) -> Any:
         return amplitudes.pullback(theta, self, rows, a, slopes)
 
     def fused_pass(self, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums | None:
-        """One pass; None where it is to go step by step, as features or losses are of another form."""
+        """One pass by compiled code; None for other forms of features or losses, which take step by step."""
         if not isinstance(self.features, HostFeatures) or type(self.losses) is not DualTerms:
             return None
         n_outputs, e = len(intercept), float(self.losses.insensitivity)
@@ -450,7 +422,6 @@ class Block:
 
 
 def _terms(losses: DualTerms, rows: slice, n_outputs: int) -> tuple[np.ndarray, ...]:
-    """p, the bounds and h of some samples, each of shape (n_rows, n_outputs)."""
     n_rows, found = rows.stop - rows.start, []
     for name in TERMS:
         values = np.asarray(getattr(losses, name), dtype=np.float64)
@@ -461,16 +432,12 @@ def _terms(losses: DualTerms, rows: slice, n_outputs: int) -> tuple[np.ndarray, 
 
 SAME = 1e-4  # differences of values in single precision to a map's own, relative to the largest
 
-# What was made for a map and a type; it is no part of the map's state, so that a copy of it is without.
+# What was made for a map and a type, beside the map, so that copies of the map do not carry it.
 _KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictionary()
 
 
 class RawValues:
-    """Raw values of a map, by the map itself.
-
-    `whitening` of shape (n_raw, n_features): what turns these values into features; float64. None where they are the
-    features.
-    """
+    """Raw values of a map, by the map itself; `whitening`, (n_raw, n_features), is None where they are the features."""
 
     def __init__(self, feature_map: FeatureMap):
         self.map, self.whitening = feature_map, feature_map.whitening
@@ -483,11 +450,9 @@ class RawValues:
         return values if self.whitening is None else values @ self.whitening
 
     def fold(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of raw values from those of features."""
         return weights if self.whitening is None else self.whitening @ weights
 
     def unfold(self, pulled: np.ndarray) -> np.ndarray:
-        """Sums of features from those of raw values."""
         return pulled if self.whitening is None else self.whitening.T @ pulled
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
@@ -497,8 +462,8 @@ class RawValues:
 class Opened:
     """Raw values of some samples, of which parts are taken.
 
-    `dtype`: of the values; `is_exponent`: whether values are 2^S times the factors, and `exponents` gives S; `factor`
-    of shape (n_samples,): what values of each sample are multiplied by; None where that is 1.
+    `factor` has what values of each sample are multiplied by, None where that is 1. Where `is_exponent`, values are 2^S
+    times the factors, and `exponents` gives S.
     """
 
     is_exponent = False
@@ -517,10 +482,7 @@ class Opened:
 
 
 class KernelValues(RawValues):
-    """Kernel values to landmarks, in tiles.
-
-    `source`: over the landmarks.
-    """
+    """Kernel values to landmarks, in tiles."""
 
     def __init__(self, feature_map: FeatureMap, source: PointSource):
         super().__init__(feature_map)
@@ -535,7 +497,6 @@ class KernelValues(RawValues):
         return column_tiles(function, row_form(function, features), max(1, len(features)))[0]
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
-        """Those of some samples: their features are read here, and values computed part by part."""
         function = self.source.function
         if function.kind in STATIONARY:
             found = self._differences(views, present)
@@ -548,7 +509,7 @@ class KernelValues(RawValues):
         return OpenedTiles(function, row_form(function, source.rows.features), tile, factor)
 
     def _differences(self, views: Views, present: np.ndarray) -> OpenedTiles | None:
-        """The same where k(x, x) is constant, and features become rows of tiles in one step.
+        """`open` where k(x, x) is constant, and features become rows of tiles in one step.
 
         None where float32 is too coarse. Samples that lack the view have a factor of 0.
         """
@@ -567,7 +528,6 @@ class KernelValues(RawValues):
         return OpenedTiles(function, rows, self.tile, factor)
 
     def _factors(self, there: np.ndarray) -> np.ndarray:
-        """What values of samples are multiplied by where k(x, x) is constant; 0 for those that lack the view."""
         normalizer, gain = self.source.normalizer, self.source.function.gain
         assert normalizer is not None  # the source of a stack is normalised
         return normalizer.new_scale(np.where(there, gain, 0.0), there)[0]
@@ -576,8 +536,7 @@ class KernelValues(RawValues):
 class OpenedTiles(Opened):
     """Kernel values of some samples in tiles.
 
-    `rows`, `columns` of shape (n_samples, width): in the forms in which tiles are filled; `factor` of shape
-    (n_samples,): what rows are multiplied by; None where that is 1.
+    `rows` and `columns`, of shape (n_samples, width), are in the forms in which tiles are filled.
     """
 
     def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
@@ -601,7 +560,6 @@ class OpenedTiles(Opened):
 
 
 def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
-    """What computes the raw values of a map for features of a type; made once for each map."""
     known, dtype = _KNOWN.setdefault(feature_map, {}), np.dtype(dtype)
     if dtype not in known:
         known[dtype] = _in_tiles(feature_map, raw_dtype(feature_map, dtype)) or RawValues(feature_map)
@@ -609,7 +567,6 @@ def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
 
 
 def _in_tiles(feature_map: FeatureMap, dtype: np.dtype) -> KernelValues | None:
-    """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
     landmarks = feature_map.landmarks
     if landmarks is None or feature_map.n_raw != landmarks.n_samples:  # there is a constant beside the kernel values
         return None
@@ -634,8 +591,7 @@ READ_TOGETHER = 2048  # samples that are read together
 class RecomputedFeatures(HostFeatures):
     """Features of a block of samples that are computed whenever they are needed.
 
-    `present` of shape (n_samples, n_kernels): which sample has which view; `dtype`: of features, and of raw values
-    where that is exact enough; sums are in float64.
+    Raw values are in `dtype`, that of the features, where that is exact enough; sums are in float64.
     """
 
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):
@@ -657,7 +613,6 @@ class RecomputedFeatures(HostFeatures):
         return (RecomputedRows if weights.shape[1] == 1 else RecomputedTiles)(self, weights)
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """One pass without features: raw values, with the whitening folded into the weights."""
         products = RecomputedTiles(self, weights)
         shape = len(self.maps), weights.shape[1]
         for rows in ranges(self.n_samples, READ_TOGETHER):
@@ -679,7 +634,6 @@ class RecomputedFeatures(HostFeatures):
         return found
 
     def write(self, rows: slice, out: np.ndarray) -> None:
-        """Write phi of some samples, whitened in float64 tile by tile."""
         height = tile_height(16 * max((each.n_raw for each in self.values), default=1))
         for chunk in ranges(rows.stop - rows.start, READ_TOGETHER):
             opened = self.opened(slice(rows.start + chunk.start, rows.start + chunk.stop))
@@ -691,27 +645,17 @@ class RecomputedFeatures(HostFeatures):
 
 
 def offsets_of(maps: list[FeatureMap]) -> np.ndarray:
-    """Where the features of each kernel begin, and where the last ones end."""
     return np.cumsum([0, *(each.n_features for each in maps)])
 
 
 def feature_bytes(n: int, n_features: int, dtype: np.dtype | str) -> int:
-    """How many bytes the features of n samples take where they are held.
-
-    Examples
-    --------
-    >>> feature_bytes(1_000_000, 6 * 256, "float32")
-    6144000000
-    """
+    """How many bytes the features of n samples take where they are held."""
     return int(n) * int(n_features) * np.dtype(dtype).itemsize
 
 
 def feature_block(
     maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype, *, held: bool = True
 ) -> HostFeatures:
-    """The features of a block of samples: held, or computed again in every pass.
-
-    `present` of shape (n_samples, n_kernels).
-    """
+    """The features of a block of samples: held, or computed again in every pass."""
     found = RecomputedFeatures(maps, views, present, dtype)
     return StoredFeatures(found.features(slice(0, views.n_samples)), found.offsets) if held else found

@@ -19,11 +19,7 @@ from .memory import TILE, Block
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Totals of weights by kernel, of shape (n_kernels,), and mean features, of shape (n_features,).
-
-    `engine`: over `Block`s; `offsets` of shape (n_kernels + 1,): of the features of each kernel; `weighted`: whether
-    samples count by their weights.
-    """
+    """Totals of weights by kernel, of shape (n_kernels,), and mean features, of shape (n_features,)."""
     totals, sums = engine.sum(_first, weighted)
     spread = np.repeat(totals, np.diff(offsets))
     return totals, np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0.0)
@@ -32,11 +28,7 @@ def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> t
 def products_of(
     engine: Engine, offsets: np.ndarray, means: np.ndarray, *, pairs: bool, weighted: bool = True
 ) -> dict[tuple[int, int], np.ndarray]:
-    """S_mh for all m <= h, or for m = h only; other parameters are those of `means_of`.
-
-    `means` of shape (n_features,): what is subtracted; zeros for moments that are not centred; `pairs`: whether kernels
-    are paired with others.
-    """
+    """S_mh for all m <= h or, without `pairs`, for m = h only; `means` are zeros for moments that are not centred."""
     kernels = range(len(offsets) - 1)
     wanted = [(m, h) for m in kernels for h in kernels if h == m or (pairs and h > m)]
     found = engine.sum(_second, offsets, means, wanted, weighted)
@@ -44,10 +36,7 @@ def products_of(
 
 
 def pulled_by(engine: Engine, n_features: int, columns: Callable[..., Any], *arguments: Any) -> np.ndarray:
-    """V for columns z of each block, of shape (n_features, n_columns).
-
-    `columns`: ``columns(block, *arguments)`` of shape (n_samples, n_columns); a function of a module.
-    """
+    """V, of shape (n_features, n_columns), for the columns z = ``columns(block, *arguments)`` of each block."""
     return engine.sum(_pulled, n_features, columns, *arguments)
 
 
@@ -79,7 +68,7 @@ def _second(
     spans = spans_of(offsets)
     found = tuple(np.zeros((widths[m], widths[h])) for m, h in wanted)
     for rows, tile in _tiles(block):
-        # the root is 0 where the view is missing, so that nothing is left there of the mean either
+        # the root is 0 where the view is missing, so that the mean vanishes there too
         parts = [roots[rows, m : m + 1] * (tile[:, span] - means[span]) for m, span in enumerate(spans)]
         for total, (m, h) in zip(found, wanted, strict=True):
             total += parts[m].T @ parts[h]

@@ -42,25 +42,9 @@ which is estimated from a share of the samples of each block at the start, and a
 theta it is that of Gauss and Newton, sum_(i in A) (df_i/dtheta)^2 / h_i, estimated with random signs, and the
 penalty's.
 
-Evaluations until half the squared gradient by w is 5e-4 of P, for the mean kernel, without the diagonal (10 steps
-remembered) and with it (30), and P after 50 steps of softmax gates; 8000 samples of generated problems
-(`benchmarks.scale_explicit`), and of the data sets "letter" (first classes against last ones) and "spambase" (4601),
-with three to six Gaussian kernels of 128 or 256 landmarks:
-
-==========  ====  ============  ====================
-problem     C     evaluations   P of gates
-==========  ====  ============  ====================
-regions     1     54, 22        -
-regions     30    289, 50       -
-waves       1     77, 23        -
-waves       30    396, 145      -
-skewed      1     49, 38        -
-skewed      30    179, 168      -
-letter      1     122, 57       1777, 1536
-letter      30    > 400, 274    41020, 32713
-spambase    1     48, 56        429, 405
-spambase    30    365, 248      13659, 10436
-==========  ====  ============  ====================
+On generated problems (`benchmarks.scale_explicit`) and the data sets "letter" and "spambase", with three to six
+Gaussian kernels, the diagonal leaves 22 to 57 of 48 to 122 evaluations at C = 1, and 50 to 274 of 179 to over 400 at C
+= 30.
 
 The offset of a one-class machine is a quantile of the scores of all training samples (`at_quantile`): the squared loss
 rejects every sample that has a coefficient, so the bias of the machine is no boundary. The offset is moved to the
@@ -86,8 +70,6 @@ from .memory import Samples
 
 
 class Amplitudes(Protocol):
-    """What a combiner is on explicit features: the amplitude of each kernel for each sample."""
-
     n_parameters: int
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> np.ndarray:
@@ -106,8 +88,8 @@ Penalty = Callable[[np.ndarray], tuple[float, np.ndarray]]
 class Pass:
     """What one pass over a block, or over all of them, gives.
 
-    `loss` of shape (n_outputs,); `pulled` of shape (n_features, n_outputs): F'c; `totals` of shape (n_outputs,): sums
-    of c; `slopes` of shape (n_parameters,): dP/dtheta without the penalty.
+    `loss` and `totals`, sums of c, have the shape (n_outputs,); `pulled` is F'c, of shape (n_features, n_outputs);
+    `slopes` is dP/dtheta without the penalty.
     """
 
     loss: np.ndarray
@@ -126,7 +108,6 @@ class Pass:
 
 @in_any_place
 def sweep(block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Pass:
-    """One pass over a block: fused where the block can do that, and otherwise step by step."""
     found = block.fused_pass(amplitudes, weights, intercept, theta)
     return plain_sweep(block, amplitudes, weights, intercept, theta) if found is None else Pass(*found)
 
@@ -134,7 +115,6 @@ def sweep(block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np
 def plain_sweep(
     block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Pass:
-    """One pass over a block, for any features and losses; results are arrays of its place, float64."""
     place, xp = block.place, block.place.xp
     b = place.asarray(intercept, block.precision)
     sums = []
@@ -155,7 +135,7 @@ def plain_sweep(
 
 
 def over_kernels(place: Place, a: Any, scores: Any) -> Any:
-    """sum_m a_im s_imr; NumPy's einsum takes less time than its sum, and the standard has none."""
+    """sum_m a_im s_imr; NumPy's einsum takes less time than its sum, and the array API has none."""
     return np.einsum("im,imr->ir", a, scores) if place.is_host else place.xp.sum(a[:, :, None] * scores, axis=1)
 
 
@@ -165,8 +145,6 @@ def over_outputs(place: Place, c: Any, scores: Any) -> Any:
 
 
 class Vectors:
-    """Vectors [w, b, theta] that a function of weight vectors, biases and other parameters is minimised over."""
-
     shape: tuple[int, int]  # n_features, n_outputs
     evaluations = 0  # passes over the data
 
@@ -179,10 +157,7 @@ class Vectors:
 
 
 class Primal(Vectors):
-    """P and its gradient, over vectors [w, b, theta].
-
-    `engine`: over `Block`s; `total`: what a bias costs; `penalty`: of theta: value and gradient.
-    """
+    """P and its gradient, over vectors [w, b, theta]; a bias costs `total`."""
 
     def __init__(
         self,
@@ -247,8 +222,6 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
 
     Where the sum of c is `total` for a whole interval of biases, as it is for samples that are all beyond the margin,
     P is flat there and any of them is returned.
-
-    `engine`: over `Scored` blocks; `start` of shape (n_outputs,); `total`: what sums of c must be.
     """
     b = np.where(np.isfinite(start), start, 0.0)
     low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
@@ -274,8 +247,6 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
 
 
 def summed(block: Any, amplitudes: Any, n_features: int, theta: np.ndarray) -> tuple[np.ndarray, float]:
-    """The sum over a block of features times amplitudes, by the weights of samples, and that of the weights."""
-
     def respond(rows: slice, _: np.ndarray) -> np.ndarray:
         return (block.weight[rows, None] * amplitudes.values(theta, block, rows))[:, :, None]
 
@@ -285,17 +256,13 @@ def summed(block: Any, amplitudes: Any, n_features: int, theta: np.ndarray) -> t
 def gap_around(
     center: np.ndarray | float, weights: np.ndarray, intercept: np.ndarray, pulled: np.ndarray, excess: np.ndarray
 ) -> float:
-    """The duality gap, with features around a point.
-
-    `center` of shape (n_features,): mu; `weights`, `pulled` of shape (n_features, n_outputs): w and F'c; `intercept`,
-    `excess` of shape (n_outputs,): b, and sums of c less `total`.
-    """
+    """The duality gap, with features around the point mu = `center`; `excess` are sums of c less `total`."""
     mu = np.broadcast_to(center, len(weights))
     difference = weights - pulled + np.outer(mu, excess)
     return 0.5 * float(np.vdot(difference, difference)) + float(np.abs(intercept + mu @ weights) @ np.abs(excess))
 
 
-CURVED_ROWS, CURVED_SHARE = 256, 16  # the Hessian is estimated from this many samples of each block, or one of so many
+CURVED_ROWS, CURVED_SHARE = 256, 16  # the Hessian is estimated from this many samples of each block, or one in so many
 MOST_CURVED = 2**15  # of those of a block on a device
 MEMORY = 30  # steps whose curvature is remembered
 FIRST_UPDATE = 5  # step before which the Hessian is estimated for the second time
@@ -308,10 +275,10 @@ SMOOTH = 0.1  # share of the estimate that is taken as if all samples curved ali
 class Curvature:
     """Sums over samples that the diagonal of the Hessian is made of; those of blocks add up.
 
-    `weights` of shape (n_features, n_outputs): a^2 phi^2 / h over samples whose loss curves; `intercept` of shape
-    (n_outputs,): 1 / h over the same; `all_weights`, `all_intercept`: the same over all samples; `theta` of shape
-    (n_parameters, PROBES): derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose
-    loss curves: the mean of their squares over probes is an estimate of the sum of squares over samples.
+    `weights` of shape (n_features, n_outputs): a^2 phi^2 / h over samples whose loss curves, `intercept`: 1 / h over
+    the same; `all_weights`, `all_intercept`: the same over all samples. `theta` of shape (n_parameters, PROBES):
+    derivatives of the values by theta, times h^(-1/2) and random signs, of the samples whose loss curves: the mean of
+    their squares over probes is an estimate of the sum of squares over samples.
     """
 
     weights: np.ndarray
@@ -329,7 +296,6 @@ class Curvature:
 def curvature(
     block: Any, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Curvature:
-    """Estimates of the sums over a block, from some of its samples."""
     place, n, precision, bends = block.place, block.n_samples, block.precision, []
     xp = place.xp
     if not n:
@@ -357,10 +323,7 @@ def curvature(
 
 
 class Hessian:
-    """The diagonal of the Hessian in the course of a descent; see `minimize_lbfgs`.
-
-    `intercept` of shape (n_outputs,): the last estimate for the biases.
-    """
+    """The diagonal of the Hessian in the course of a descent; see `minimize_lbfgs`."""
 
     def __init__(self, primal: Primal):
         self.primal, self.due = primal, 0
@@ -388,13 +351,13 @@ class Hessian:
 
 
 BINS = 1024
-WEIGHT_ROUNDING = 1e-12  # of all weight, that a sum of weights may be wrong by
-INSIDE = 1e-9  # of the offset: what rounding leaves of a sample on the boundary is inside
+WEIGHT_ROUNDING = 1e-12  # share of all weight by which a sum of weights may be wrong
+INSIDE = 1e-9  # of the offset, so that a sample on the boundary is inside in spite of rounding
 
 
 @dataclass(frozen=True)
 class Range:
-    """Smallest and largest numbers, which add up to those of both."""
+    """Smallest and largest number; those of blocks add up to the ones of all."""
 
     low: float
     high: float
@@ -408,9 +371,6 @@ def at_quantile(K: Any, solution: Solution, nu: float) -> Solution:
     """A solution of a one-class machine with its offset at the nu-quantile of the training samples' scores.
 
     J and its gap stay those of the machine, before the offset is moved.
-
-    `K`: what the machine was solved on: `CombinedKernel.operand`; `nu`: the share of the weight of all samples that is
-    rejected at most.
     """
     blocks = K.engine.replace(scored, K.amplitudes, solution.coef, np.empty(0))
     return dataclasses.replace(solution, intercept=np.array([-quantile(blocks, nu)]))
@@ -420,8 +380,6 @@ def quantile(engine: Engine, share: float) -> float:
     """A number below which there is at most this share of all weight, as large as possible.
 
     It lies halfway between two scores, so that rounding moves no sample across it.
-
-    `engine`: over `Scored` blocks of one output; `share`: from 0 to 1.
     """
     whole: Range = engine.sum(_range, -np.inf, np.inf)
     wanted = share * whole.weight + WEIGHT_ROUNDING * whole.weight
@@ -455,7 +413,6 @@ def _range(block: Scored, low: float, high: float) -> Range:
 
 
 def _histogram(block: Scored, edges: np.ndarray) -> np.ndarray:
-    """The weight of the scores from each edge to below the next."""
     scores, weight = _scores(block)
     place = np.searchsorted(edges, scores, side="right") - 1
     own = (place >= 0) & (place < len(edges) - 1)

@@ -37,7 +37,7 @@ def keys_of(first: int, count: int, seed: int) -> np.ndarray:
 
 
 def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
-    """The same keys as numbers from 0 to 1, by which samples are divided without a list of their positions."""
+    """`keys_of` as numbers from 0 to 1, by which samples are divided without a list of their positions."""
     return keys_of(first, count, seed) / 2.0**64
 
 
@@ -45,8 +45,8 @@ def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
 class Reservoir:
     """The samples with the smallest keys, of all samples and of those that have each kernel's view.
 
-    `size`: most samples of each of these reservoirs; `positions`: in the whole data; samples are in this order;
-    `views`, `y`, `weight`: as in `Rows`; `has` of shape (n_samples, n_kernels): which sample has which kernel's view.
+    Each of these reservoirs has at most `size` samples. Samples are in the order of `positions`, those in the whole
+    data; `has`, of shape (n_samples, n_kernels), says which sample has which kernel's view.
     """
 
     size: int
@@ -58,7 +58,6 @@ class Reservoir:
     has: np.ndarray
 
     def __add__(self, other: Reservoir) -> Reservoir:
-        """The smallest keys of both, in the order of positions, whichever comes first."""
         if len(self.keys) and len(other.keys) and self.positions[-1] > other.positions[0]:
             whole = self._followed_by(other)
             return whole.some(np.argsort(whole.positions)).trimmed()
@@ -87,11 +86,9 @@ class Reservoir:
         )
 
     def common(self) -> np.ndarray:
-        """Places of the reservoir of all samples, ascending."""
         return _smallest(self.keys, np.arange(len(self.keys)), self.size)
 
     def of_kernel(self, m: int) -> np.ndarray:
-        """Places of the reservoir of the samples that have a kernel's view, ascending."""
         return _smallest(self.keys, np.flatnonzero(self.has[:, m]), self.size)
 
     def trimmed(self) -> Reservoir:
@@ -102,10 +99,7 @@ class Reservoir:
         return self if needed.all() else self.some(np.flatnonzero(needed))
 
     def stacks(self, kernels: Any, normalize: str | None) -> tuple[KernelStack, list[tuple[KernelStack, int]]]:
-        """The fitted kernels over the common reservoir, and for each kernel the stack that holds its own reservoir.
-
-        Returns A stack for each kernel, and the place of the kernel in it: what `Approximation.fit_map` takes.
-        """
+        """The fitted kernels over the common reservoir; for each kernel its own stack, and the kernel's place in it."""
         pairs = named_kernels(kernels)
         common = self.common()
         if len(common) == len(self.keys):
@@ -122,7 +116,6 @@ class Reservoir:
 
 
 def _fitted(kernels: Any, normalize: str | None, samples: Reservoir) -> KernelStack:
-    """Kernels fitted to some samples; features may hold what their values lose, see `features.base`."""
     return KernelStack(kernels, normalize).fit(samples.views, samples.weight, samples.y, checks_means=False)
 
 
@@ -136,9 +129,8 @@ def fitted_maps(
 ) -> tuple[Reservoir, KernelStack, list[FeatureMap], np.dtype]:
     """Draw the reservoir, and fit kernels and feature maps on it.
 
-    `engine`: over `Rows`; `kernels`: None for one linear kernel of each view; `approximation`: as the user gives it,
-    see `features.approximations_of`; `dtype` ({"float32", "float64"}): what features will be held in; None for float32
-    where that holds them. Returns the common one and the fitted kernels over it and what features are to be held in.
+    None for `kernels` means one linear kernel of each view, and for `dtype` float32 where that holds the features.
+    Returns the common reservoir, the fitted kernels over it, the maps, and what features are to be held in.
     """
     size, seed = reservoir_size(approximation), int(rng.randint(2**31))
     if kernels is None:
@@ -171,10 +163,7 @@ def _held_in(maps: list[FeatureMap], own: list[tuple[KernelStack, int]], dtype: 
 
 
 def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:
-    """The reservoir of one block.
-
-    `selectors`: what each kernel reads, see `selectors_of`; by default what one kernel for each view would.
-    """
+    """The reservoir of one block; by default with the selectors of one kernel for each view."""
     if selectors is None:
         selectors = selectors_of(default_kernels(rows.views))
     keys, positions = keys_of(rows.first, rows.n_samples, seed), np.arange(rows.first, rows.first + rows.n_samples)
@@ -187,10 +176,7 @@ def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[
 
 
 def selectors_of(kernels: Any) -> list[list[Any]]:
-    """The views that each kernel reads, as selectors of columns: a sample that lacks one of them lacks the kernel.
-
-    `kernels`: they need not be fitted.
-    """
+    """The views that each kernel reads, as selectors of columns: a sample that lacks one of them lacks the kernel."""
     return [_selectors(kernel) for _, kernel in named_kernels(kernels)]
 
 
@@ -202,5 +188,4 @@ def _selectors(kernel: Kernel) -> list[Any]:
 
 
 def _smallest(keys: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
-    """Which of some places have the smallest keys, in ascending order of place."""
     return among if len(among) <= count else np.sort(among[np.argpartition(keys[among], count - 1)[:count]])

@@ -1,9 +1,9 @@
-"""Targets of blocks: what is counted in them before a fit, and what makes the machine of some samples from their y.
+"""Targets of blocks: their counts before a fit, and the machine of some samples from their y.
 
-`count_samples`, `count_labels` and `count_numbers` are functions of a block (`rows.Rows`) that check its targets where
+`count_samples`, `count_labels` and `count_numbers` are functions of a block (`base.Rows`) that check its targets where
 they are and whose results add up. From their sum an estimator makes a `ClassTargets`, `NumberTargets` or
-`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to wherever the
-samples are, and the same for blocks and for samples that are whole in memory.
+`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to the samples
+on a cluster, and the same for blocks and for samples that are whole in memory.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ from .base import Rows
 
 @dataclass(frozen=True)
 class Counts:
-    """What is known of all samples before a fit; counts of blocks add up.
-
-    `weight`: the sum of the sample weights; `lightest`, `heaviest`: the smallest and the largest sample weight.
-    """
+    """What is known of all samples before a fit; counts of blocks add up."""
 
     n_samples: int
     weight: float
@@ -49,10 +46,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class LabelCounts(Counts):
-    """The same with the labels.
-
-    `classes`: sorted; `counts`: samples of each; `class_weight`: the sum of the sample weights of each.
-    """
+    """`Counts` with the labels, sorted, and the samples and sample weights of each."""
 
     classes: np.ndarray
     counts: np.ndarray
@@ -76,10 +70,7 @@ class LabelCounts(Counts):
 
 @dataclass(frozen=True)
 class NumberCounts(Counts):
-    """The same with the ranges of the targets.
-
-    `low`, `high` of shape (n_targets,): the smallest and the largest number of each target.
-    """
+    """`Counts` with the ranges of the targets."""
 
     low: np.ndarray
     high: np.ndarray
@@ -99,7 +90,6 @@ def _of_weights(rows: Rows) -> tuple[int, float, float, float]:
 
 
 def count_labels(rows: Rows) -> LabelCounts:
-    """Counts of a block of labels; a `ValueError` where there are other targets, which names the first such sample."""
     y = _targets_of(rows)
     wrong = np.flatnonzero(pd.isna(y))
     if len(wrong):
@@ -117,7 +107,6 @@ def count_labels(rows: Rows) -> LabelCounts:
 
 
 def count_numbers(rows: Rows) -> NumberCounts:
-    """Counts of a block of numbers; a `ValueError` where one is missing or infinite, which names the first sample."""
     y = _targets_of(rows).reshape(rows.n_samples, -1)
     wrong = np.flatnonzero(~np.isfinite(y).all(axis=1))
     if len(wrong):
@@ -149,11 +138,7 @@ def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """Machines of labels.
-
-    `classes`: all labels, sorted; `by_class` of shape (n_classes,): factors of C; `multiclass` ({"one-vs-all",
-    "one-vs-one", "joint"}): how more than two classes are divided; `n_jobs`: threads that solve their machines.
-    """
+    """Machines of labels; `by_class` are factors of C."""
 
     loss: BinaryLoss
     classes: np.ndarray
@@ -168,7 +153,6 @@ class ClassTargets:
         return self._machine(labels, self.C * weight * self.by_class[labels], posterior), labels
 
     def _machine(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
-        """The machine of encoded labels, or one error where parameters do not go together."""
         if len(self.classes) == 2:
             signs = 2.0 * labels - 1.0
             return self.loss.for_targets(signs, bound) if posterior is None else self._soft(posterior, bound, signs)
@@ -184,7 +168,6 @@ class ClassTargets:
         return self.loss.one_vs_all(labels, bound, n_jobs=self.n_jobs, n_classes=len(self.classes))
 
     def _soft(self, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
-        """The machine for posteriors of two classes; samples that it drops are reported."""
         machine = self.loss.for_posteriors(posterior[:, 1], bound, signs)
         sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
         if not ((sides > 0).any() and (sides < 0).any()):
@@ -202,11 +185,6 @@ class ClassTargets:
 
 @dataclass(frozen=True)
 class NumberTargets:
-    """Machines of numbers.
-
-    `n_jobs`: threads that solve the machines of several targets.
-    """
-
     loss: RegressionLoss
     C: float
     n_jobs: int | None = None
@@ -221,10 +199,9 @@ class NumberTargets:
 
 @dataclass(frozen=True)
 class NoveltyTargets:
-    """Machines of samples without targets.
+    """Machines of samples without targets; the share `nu` is rejected.
 
-    `nu`: the share of samples that is rejected; `squared`: whether the loss is squared, as explicit features need it;
-    the offset is moved afterwards then, by `primal.at_quantile`.
+    Explicit features need the squared loss (`squared`), whose offset is moved afterwards by `primal.at_quantile`.
     """
 
     C: float

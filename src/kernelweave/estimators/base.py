@@ -1,9 +1,9 @@
 """What the three estimators share: from X and kernels to a fitted machine, and from new X to decision values.
 
-A fit opens the samples wherever they are (`samples`), makes the machine (`_targets`) and the stack of kernels
-(`training`), lets the combiner find the kernel and the machine's optimum, and stores the combined kernel over the
-support vectors or the weight vectors of explicit features. Everything that differs between methods is in the combiner
-and its kernel, and everything that differs between forms of kernels is in the stack.
+A fit opens the samples in memory, in files or on Dask (`samples`), makes the machine (`_targets`) and the stack of
+kernels (`training`), lets the combiner find the kernel and the machine's optimum, and stores the combined kernel over
+the support vectors or the weight vectors of explicit features. Everything that differs between methods is in the
+combiner and its kernel, and everything that differs between forms of kernels is in the stack.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "g
 
 
 class KernelMachineEstimator(Explanations, KernelParameters, ABC):
-    """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
-
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
         storage=Choice("auto", "dense", "lazy"),
@@ -114,7 +112,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
     @property
     def _machine_name(self) -> str:
-        """What `machine_` is: the name of the loss, with the default resolved, or the class of a loss object."""
         machine = getattr(self, "machine", "auto")
         if not isinstance(machine, str):
             return type(machine).__name__
@@ -122,16 +119,16 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
-        """The user's y, checked; all of it, before samples of weight 0 go."""
+        """The user's y, checked as a whole, before samples of weight 0 are left out."""
 
     @staticmethod
     @abstractmethod
     def _count(rows: Rows) -> Counts:
-        """What is counted in a block of samples before a fit; a check of its targets, too."""
+        """The counts of a block of samples before a fit, and a check of its targets."""
 
     @abstractmethod
     def _targets(self, counts: Any) -> Any:
-        """What makes the machine of some samples, from the sum of `_count`; see `engines.targets`."""
+        """Makes the machine of some samples, from the sum of `_count`; see `engines.targets`."""
 
     def _loss(self) -> Loss | None:
         """The loss of each output, with the default resolved; None where there are no targets."""
@@ -146,18 +143,16 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return None
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
-        """What is stored of a solution; as it is, by default."""
+        """The part of a solution that is stored; all of it, by default."""
         return solution
 
     def _combiner_for(self, combiner: Combiner) -> Combiner:
-        """The combiner to fit, from a copy of the user's."""
         return combiner
 
     def _output_names(self) -> list[Any]:
         return list(range(len(self.intercept_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
-        """Store what prediction reads, and what users do; nothing is left of an earlier fit."""
         earlier = self.__dict__.get("_kernel")
         for name in (*_STORED_BY_SOME, *(() if earlier is None else earlier.shows)):
             self.__dict__.pop(name, None)
@@ -191,7 +186,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self._store_summary(kernel, samples, support)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
-        """The history, with names of outputs where each has weights of its own."""
         history = pd.DataFrame(kernel.history)
         if isinstance(self.combiner_, PerOutput):
             names = self._output_names()
@@ -199,7 +193,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return history
 
     def _store_use(self, kernel: CombinedKernel) -> None:
-        """Store which kernels prediction evaluates, and which views may be left out."""
         active, names = kernel.active, self.kernel_names_
         self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
         read = [*kernel.reads()]
@@ -212,7 +205,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         ]
 
     def _store_summary(self, kernel: CombinedKernel, samples: Samples, support: np.ndarray) -> None:
-        """Store a summary of the weights of the training samples, if samples have weights of their own."""
         totals, weights = getattr(kernel, "totals", None), kernel.training_weights()
         if totals is not None:  # over the blocks
             self.gating_summary_ = totals.table(kernel.names, getattr(self, "classes_", None))
@@ -223,13 +215,12 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
-        """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
+        """The coefficients of the combined kernel's values of new samples, of shape (n_terms, n_outputs)."""
         if "feature_coef_" in self.__dict__:
             return np.concatenate([*self.feature_coef_.values()])
         return self.dual_coef_.T
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         return self._values_of(self._new_views(X, fetch))
 
     def _values_of(self, views: Views) -> np.ndarray:
@@ -283,7 +274,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return self._labelled(weights, X)
 
     def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
-        """Numbers for each sample (and output) and name, by default of a kernel, with the row labels of X."""
         columns = pd.Index(self.kernel_names_ if names is None else names)
         if values.ndim == 3:
             columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
@@ -348,7 +338,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
-    """Warn, with advice that helps, where a fit (on explicit features or not) ended before `tol` was met."""
     if solution.converged:
         return
     one_class = explicit and is_outlier_detector(estimator)

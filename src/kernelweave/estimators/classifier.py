@@ -81,15 +81,16 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         For more than two classes; two classes are always one binary machine. One machine per class is the cheapest and
         serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply with
         the number of classes; one machine per pair of classes pays where columns are few and linear kernels cannot
-        separate one class from all others. ``docs/defaults.md`` compares them.
+        separate one class from all others. "The defaults, against their alternatives" in the documentation compares
+        them.
     weights : {"shared", "per-class"}
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
         and `combiner_.combiners_` holds their combiners.
     machine : {"auto", "svm", "least-squares", "squared-hinge"} or BinaryLoss
-        The loss, by name or as an object such as `machines.SquaredHinge()` or one of your own
-        (``docs/extending/machine.md``); its parameters are reached as ``machine__<parameter>``. "auto" is "svm", the
-        hinge loss, and with an `approximation`, which needs a smooth loss, "squared-hinge"; `machine_` is which. Only
+        The loss, by name or as an object such as `machines.SquaredHinge()` or one of your own ("A machine of your own"
+        in the documentation); its parameters are reached as ``machine__<parameter>``. "auto" is "svm", the hinge loss,
+        and with an `approximation`, which needs a smooth loss, "squared-hinge"; `machine_` is which. Only
         the support vector machine has soft labels and ``multiclass="joint"``. Least squares stores every training
         sample, the squared hinge most of them.
     soft_labels : {None, "knn"}
@@ -103,9 +104,9 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     storage : {"auto", "dense", "lazy"}
         "dense" holds Gram matrices in memory; "lazy" computes kernels in parts and never a whole n x n matrix, so that
         memory sets no limit to n. "auto" is dense while the Gram matrices of all kernels take at most 2 GB
-        (`kernelweave.set_config`), and where the combiner, the machine or a kernel needs whole matrices; see
-        ``docs/scale.md``. With an `approximation`, "dense" holds the features, "lazy" computes them again in each pass
-        over the samples, and "auto" holds them while they take at most 0.6 of the free memory.
+        (`kernelweave.set_config`), and where the combiner, the machine or a kernel needs whole matrices. With
+        an `approximation`, "dense" holds the features, "lazy" computes them again in each pass over the samples, and
+        "auto" holds them while they take at most 0.6 of the free memory.
     device : {"cpu", "cuda", "auto"}
         Where kernels in parts are computed, in fits and predictions. "cuda" needs torch (``kernelweave[torch]``), and
         "auto" means "cuda" where torch has it. Data stay NumPy's, and so does the fitted model; files hold no device.
@@ -121,8 +122,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         defaults), `features.FourierFeatures`, `features.ExactFeatures`, or a transformer of scikit-learn, fitted to
         what the kernel compares. Parameters are reached as ``approximation__<parameter>``, in a dict as
         ``approximation__<kernel name>__<parameter>``. Everything that is learned before training (widths,
-        normalisation, landmarks) comes from at most max(4000, 20 n_components) samples; see
-        ``docs/explicit_features.md``.
+        normalisation, landmarks) comes from at most max(4000, 20 n_components) samples.
     tol : float
         Largest violation of the optimality conditions, as in libsvm.
     max_iter : int
@@ -200,7 +200,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     has no row in that kernel; see `combiners.WeightedSum`.
 
     Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
-    views and precomputed kernels too; see ``docs/probabilities.md``.
+    views and precomputed kernels too.
 
     Examples
     --------
@@ -363,7 +363,6 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     _smooth = "squared-hinge", "least-squares"
 
     def _loss(self) -> BinaryLoss:
-        """The loss, with the default resolved."""
         return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
     def _combiner_for(self, combiner: Combiner) -> Combiner:

@@ -58,7 +58,6 @@ _GAP = 1e-8
 
 
 def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
-    """Checked samples and the positions of their labels in `classes_`, which the model gets with their counts."""
     check_row_labels(X, y=y)
     views = Views(*check_training_data(model, X))
     model.classes_, labels = encode_labels(model, check_labels(model, y, views.n_samples))
@@ -68,8 +67,6 @@ def _training_samples(model: Any, X: Any, y: Any) -> tuple[Views, np.ndarray]:
 
 @dataclass(frozen=True)
 class Discriminant:
-    """A fitted discriminant under one kernel."""
-
     coefficients: np.ndarray  # (n_samples, n_components), zero for samples that lack the view
     places: np.ndarray  # (n_places, n_components), training samples or class means in the embedding
     labels: np.ndarray  # of the places
@@ -83,7 +80,6 @@ class Discriminant:
 
 
 def _fit_discriminant(given: Any, K: np.ndarray, labels: np.ndarray, present: np.ndarray) -> Discriminant:
-    """A discriminant of the samples that have the view; `given` are the checked parameters of an ensemble."""
     rows = np.flatnonzero(present)
     K, labels = K[np.ix_(rows, rows)].astype(float, copy=False), labels[rows]
     classes, places = np.unique(labels, return_inverse=True)
@@ -136,7 +132,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
-            # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
+            # Measured: a kernel, its copy without absent samples, and the memory of the discriminant's eigenproblem.
             needed = 5 if given.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, held_out = [], []
@@ -159,7 +155,6 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         """Learn from `_held_out_errors` how much each kernel counts; by default all count the same."""
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:
-        """Labels by nearness under kernel m for the samples that have its view."""
         there = views if present.all() else views.rows(np.flatnonzero(present))
         values = self._state.cross(m, there, np.ones(there.n_samples, dtype=bool))
         return self._discriminants[m].ranked(values)
@@ -250,7 +245,6 @@ class KernelVoting(DiscriminantEnsemble):
         return self.classes_[views.in_blocks(len(self.kernels_) * self._state.n_samples, self._elected)]
 
     def _elected(self, views: Views) -> np.ndarray:
-        """Positions in `classes_`."""
         present = self._state.presence(views)
         ballots = [
             (np.flatnonzero(there), self._ranked(views, m, there)) for m, there in enumerate(present.T) if there.any()
@@ -379,7 +373,6 @@ class KernelSAMME(DiscriminantEnsemble):
         return self.classes_[votes.argmax(axis=1)]
 
     def _counted(self, X: Any) -> np.ndarray:
-        """Weighted votes, of shape (n_samples, n_classes)."""
         views = self._new_views(X)
         return views.in_blocks(int(np.count_nonzero(self._active())) * self._state.n_samples, self._votes)
 
@@ -422,11 +415,6 @@ def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int,
     """SAMME over a fixed set of classifiers: the rounds, each as classifier, weighted error and coefficient.
 
     `wrong` has a row for each classifier and a column for each sample.
-
-    Examples
-    --------
-    >>> [m for m, _, _ in boosted(np.array([[1, 0, 0, 0, 0], [0, 1, 1, 0, 0]], dtype=bool), 2, 2)]
-    [0, 1]
     """
     weight = np.full(wrong.shape[1], 1.0 / wrong.shape[1])
     rounds = []
@@ -640,14 +628,12 @@ class _Optimum:
         self.converged = True
 
     def __call__(self, features: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value, and its derivative by kernel values times the features."""
         solution = self.solve(features)
         # Danskin: dJ = -1/2 <C C', dK>
         derivative = 0.5 * solution.coef @ (solution.coef.T @ features)
         return -float(np.log(solution.objective)), derivative / solution.objective
 
     def solve(self, features: np.ndarray) -> Solution:
-        """The machine on the kernel ``F F'``."""
         self.start = self.machine.solve(features @ features.T, start=self.start, gap_tol=_GAP)
         self.converged = self.converged and self.start.converged
         return self.start

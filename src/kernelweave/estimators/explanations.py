@@ -1,4 +1,4 @@
-"""What decides, and where: the parts of decision values, the weights of features, and what gates and projections do.
+"""Explanations of a fitted model: parts of decision values, weights of features, gates and projections of samples.
 
 A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values that are sums too:
 
@@ -49,7 +49,7 @@ def part_names(terms: Iterable[str]) -> list[str]:
 
 
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
-    """Whether a method is one of the estimator's combiner, for `available_if`; see `Combiner.methods`."""
+    """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
         combiner = getattr(estimator, "combiner_", estimator.combiner)
@@ -240,14 +240,12 @@ class Explanations(FittedKernels):
         return coef
 
     def _feature_weights(self, m: int) -> np.ndarray | None:
-        """The vectors of a linear kernel, of shape (n_features, n_outputs); None if there are none."""
         coef = self._coefficients()
         if len(coef) == 0 or not self._kernel.active[m]:
             return np.zeros((len(self._feature_names(m)), coef.shape[1]))
         return self._kernel.feature_weights(m, coef)
 
     def _feature_names(self, m: int) -> list[Any]:
-        """The names of the features that kernel m compares."""
         kernel: Any = self.kernels_[m]
         names = getattr(self, "feature_names_in_", None)
         if hasattr(kernel, "transformer_"):
@@ -255,7 +253,6 @@ class Explanations(FittedKernels):
         return kernel.columns().tolist() if names is None else names[kernel.columns()].tolist()
 
     def _linear_kernel(self, view: str) -> int:
-        """The position of the linear kernel of this name or, if there is none, over this view."""
         names, kernels = self.kernel_names_, self.kernels_
         if view in names and kernels[names.index(view)].is_linear:
             return names.index(view)
@@ -389,7 +386,6 @@ class Explanations(FittedKernels):
 
 
 def _of_outputs(values: np.ndarray) -> np.ndarray:
-    """Values of shape (n_samples, n_outputs, n_kernels), without the second axis where there is one output."""
     return values if values.shape[1] > 1 else values[:, 0]
 
 
@@ -399,12 +395,10 @@ def terms_of(model: Any) -> list[str] | None:
 
 
 def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
-    """The gates of a fitted model at points of its gating space."""
     return model._kernel.gates_at(codes)
 
 
 def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
     values = sum(
         model._kernel.values_at(model.kernel_names_.index(name), Z, model._coefficients()) for name, Z in points.items()
     )
@@ -412,5 +406,4 @@ def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def is_linear_in_projections(model: Any) -> bool:
-    """Whether the decision values of a fitted model are linear in the columns of `project`."""
     return model._kernel.is_linear

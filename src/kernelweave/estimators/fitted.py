@@ -1,4 +1,4 @@
-"""What every fitted model over several kernels offers: the kernels that it reads, and their extension by new ids.
+"""The kernels of a fitted model: which ones it reads, and how they are extended by new ids.
 
 `extension` makes extended kernels and ids of blocks of similarities for several kernels. Kernels that read one id
 column must give a sample the same id there. A sample that one of their blocks lacks gets its id in that kernel too,
@@ -137,7 +137,6 @@ class FittedKernels:
         return (kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel).stack
 
     def _used(self) -> np.ndarray:
-        """Which kernels prediction evaluates: a boolean array."""
         return self._kernel.active
 
     @property
@@ -185,7 +184,6 @@ class FittedStack(FittedKernels):
 
 
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
-    """The precomputed matrices inside a fitted model, each with the ids of the samples that prediction needs."""
     return model._lookups()
 
 
@@ -201,7 +199,6 @@ def n_compared(model: Any) -> int:
 
 
 def presence_of(model: Any, X: Any) -> np.ndarray:
-    """Which samples have a row in which kernel of a fitted model: a boolean array of shape (n_samples, n_kernels)."""
     views = model._new_views(X)
     return np.column_stack([kernel.present(views) for kernel in model.kernels_])
 
@@ -218,7 +215,7 @@ def similarities_of(model: Any, X: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Extension:
-    """What blocks of similarities make of the kernels of a model."""
+    """The extended kernels and new samples that blocks of similarities give."""
 
     matrices: dict[int, Precomputed]  # by the positions of the kernels that get further ids
     index: pd.Index  # labels of the new samples
@@ -234,8 +231,7 @@ def extension(
 ) -> Extension:
     """Extend kernels by the samples of blocks, or raise an error that names the kernel at fault.
 
-    `lookups` are the matrices that prediction reads, each with the ids it compares with; `blocks` and `diagonal` are
-    those of `extend_kernels`.
+    `lookups` are the matrices that prediction reads, each with the ids it compares with.
     """
     _check_names(names, kernels, blocks, diagonal)
     read: dict[int, Block] = {}
@@ -258,7 +254,6 @@ def extension(
 
 
 def _matrix_of(kernel: Kernel) -> Precomputed:
-    """The matrix in which a kernel looks ids up."""
     ((matrix, _),) = kernel.lookups(None)
     return matrix
 
@@ -281,7 +276,6 @@ def _check_names(names: Sequence[str], kernels: Sequence[Kernel], blocks: Any, d
 
 
 def _samples(names: Sequence[str], read: dict[int, Block], blocks: Any) -> tuple[pd.Index, pd.Index | None]:
-    """The labels of all new samples, as they were given and as text (None without labels)."""
     lengths = {names[m]: len(block.values) for m, block in read.items()}
     labelled = {m: block.labels for m, block in read.items() if block.labels is not None}
     first = next(iter(labelled.values()), None)
@@ -310,8 +304,7 @@ def _extend_group(
     labels: pd.Index | None,
     extended: dict[int, Precomputed],
 ) -> pd.Series:
-    """Extend the kernels that read one id column (into `extended`); returns that column."""
-    places = {}  # of the samples in each block; -1 for those that it lacks
+    places = {}  # positions of the samples in each block; -1 for those that it lacks
     for m in group:
         if m in read:
             own = read[m].labels
@@ -343,12 +336,10 @@ def _extend_group(
 
 
 def _is_there(block: Block, places: np.ndarray) -> np.ndarray:
-    """Which samples have a row in a block that is not missing."""
     there = places >= 0
     there[there] = ~block.absent[places[there]]
     return there
 
 
 def _nothing(matrix: Precomputed, labels: pd.Index | None, n_new: int) -> Block:
-    """The block of samples that all lack the view."""
     return Block(labels, np.zeros((n_new, matrix.K.shape[1])), np.zeros(n_new), np.ones(n_new, dtype=bool))

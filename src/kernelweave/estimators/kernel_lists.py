@@ -119,17 +119,6 @@ class KernelSubsets:
     columns belong to one view, called by the name that they select it by or else as the first of the kernels. A kernel
     that combines several views is one by itself, and so is each matrix whose values are looked up by ids, called as its
     kernel is.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.kernels import Gaussian, Linear
-    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
-    >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
-    >>> subsets.views
-    {'a': ['a', 'a-2'], 'b': ['b']}
-    >>> subsets.of(["b"]).kernels
-    [('b', Linear(view='b'))]
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any = None):
@@ -172,7 +161,6 @@ class KernelSubsets:
         return found[0], found[1]
 
     def _fitted_views(self, X: Any, y: Any) -> tuple[Any, Views, list[Any]]:
-        """A copy of the model that has seen X, the views of X as the model gets them, and the steps before it."""
         steps = [clone(step) for step in self._before]
         for step in steps:
             X = step.fit_transform(X, y)
@@ -181,7 +169,7 @@ class KernelSubsets:
 
 
 def _nested(estimator: Any) -> Iterator[Any]:
-    """A fitted estimator, what is inside it, and so on to the model."""
+    """A fitted estimator, the one inside it, and so on down to the model."""
     while estimator is not None:
         yield estimator
         estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
@@ -204,12 +192,11 @@ def _is_pipeline_of_several(estimator: Any) -> bool:
 
 
 def has_steps_before(estimator: Any) -> bool:
-    """Whether a fitted estimator transforms X before the model inside it reads it."""
     return any(map(_is_pipeline_of_several, _nested(estimator)))
 
 
 def model_input(estimator: Any, X: Any) -> Any:
-    """X as the fitted model inside a fitted estimator reads it: after the steps of pipelines before it.
+    """X as the fitted model inside a fitted estimator gets it: after the steps of pipelines before it.
 
     Examples
     --------
@@ -273,7 +260,6 @@ def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
 
 
 def _opened(estimator: Any) -> tuple[list[Any], Any]:
-    """The steps before the model, and the model, both unfitted."""
     if isinstance(estimator, KernelParameters):
         return [], estimator
     if _is_pipeline(estimator) and estimator.steps:
@@ -295,7 +281,6 @@ def _contained(estimator: Any) -> str | None:
 
 
 def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kept: list[str]) -> Any:
-    """A copy of the estimator with the model inside changed."""
     if isinstance(estimator, KernelParameters):
         return change(estimator)
     if _is_pipeline(estimator):
@@ -312,7 +297,6 @@ def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kep
 
 
 def _without(candidates: Any, names: list[str], kept: list[str]) -> Any:
-    """The candidates of a search without parameters of kernels that are left out."""
     if isinstance(candidates, Mapping):
         return {
             key: _for_kernels(values, names, kept) for key, values in candidates.items() if _stays(key, names, kept)
@@ -322,7 +306,7 @@ def _without(candidates: Any, names: list[str], kept: list[str]) -> Any:
 
 
 def _stays(parameter: str, names: list[str], kept: list[str]) -> bool:
-    """Whether a parameter, such as ``kernels__a__scale`` or ``combiner__costs__a``, is none of a kernel left out."""
+    """Whether a parameter, such as ``kernels__a__scale`` or ``combiner__costs__a``, belongs to no kernel left out."""
     parts = parameter.split("__")
     if parts[-1] == "kernels":
         raise ValueError(
@@ -335,7 +319,6 @@ def _stays(parameter: str, names: list[str], kept: list[str]) -> bool:
 
 
 def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
-    """The values to try; combiners among them for the kernels that stay."""
     if not isinstance(values, list | tuple | np.ndarray):
         return values
     return [value.for_kernels(names, kept) if isinstance(value, Combiner) else value for value in values]
@@ -371,7 +354,6 @@ def _matrices(kernel: Any) -> frozenset[int]:
 
 
 def _columns(kernel: Any, views: Views) -> set[int] | None:
-    """The columns of a kernel that is not fitted, or None where its parameters do not give them."""
     if "view" in kernel.get_params(deep=False):
         return set(views.columns(kernel.view).tolist())
     parts = [getattr(kernel, part, None) for part in ("first", "second")]  # of a sum or a product

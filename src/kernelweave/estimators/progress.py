@@ -42,5 +42,4 @@ def progress_bar(description: str, *, transient: bool = False) -> Iterator[Calla
 
 
 def bars_of(estimator: Any, description: str) -> Any:
-    """What shows how far each pass over files is; None where the estimator is not verbose."""
     return partial(progress_bar, description, transient=True) if estimator.verbose else None

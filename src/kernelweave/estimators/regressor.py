@@ -38,7 +38,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
     machine : {"auto", "svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
         The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
-        (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
+        ("A machine of your own" in the documentation), whose parameters replace `epsilon` and are reached as
         ``machine__<parameter>``. "auto" is "svm", the epsilon-insensitive loss, and with an `approximation`, which
         needs a smooth loss, its squared form; `machine_` is which. Least squares stores every training sample; it
         solves several targets by one factorisation of the kernel, so that they cost little more than one.
@@ -174,7 +174,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         return y
 
     def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
-        """Warn of targets that vary so little that no error counts; `spread` is the range of each."""
         inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
         if inside:
             names = getattr(self, "target_names_", None)
@@ -198,7 +197,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     _smooth = "squared-epsilon-insensitive", "least-squares"
 
     def _loss(self) -> RegressionLoss:
-        """The loss, with the default resolved."""
         by_name = {
             "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
             "least-squares": SquaredError(),

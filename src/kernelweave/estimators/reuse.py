@@ -1,4 +1,4 @@
-"""What fits with other settings reuse: the kernels of folds, and solutions along a path.
+"""What fits with different settings share: the kernels of folds, and solutions along a path.
 
 Models that differ in the combiner's parameters or in C, fitted to the same samples, have the same base kernels. A
 search computes those fold by fold (`SharedFoldKernels.of_fold`) and sets `parameters` on each candidate, whose kernels
@@ -38,15 +38,6 @@ class SharedFoldKernels:
     step changes, with combiners that read features rather than Gram matrices (`Projected`), or where the estimator has
     ``storage="lazy"``, a device, or, with ``storage="auto"``, Gram matrices beyond `dense_bytes` of the configuration:
     no whole Gram matrix is made there. Memory: a matrix of n_training x n_samples values for each kernel and fold.
-
-    Examples
-    --------
-    >>> from kernelweave import MKLClassifier, datasets
-    >>> X, y = datasets.make_gauss(3, 60, random_state=0)
-    >>> shared = SharedFoldKernels(MKLClassifier(), ["C"])
-    >>> fold = shared.of_fold(X, y, range(40), range(40, 60))
-    >>> shared.parameters([fold])
-    {'kernels': [('linear', SharedKernel(Linear(), <1 sheets>))]}
     """
 
     def __init__(self, estimator: Any, changing: Iterable[str]):
@@ -105,7 +96,6 @@ class SharedFoldKernels:
         return [(name, kernel, self._sheet(name, kernel, views, new, weight, targets)) for name, kernel in kernels]
 
     def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
-        """Warn where the values of all kernels and folds do not fit into memory."""
         n_kernels = 1 if self._model.kernels is None else len(self._model.kernels)
         if not self._is_small(n_kernels, n_samples):
             return
@@ -113,7 +103,7 @@ class SharedFoldKernels:
         warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, what, per_kernel=True, has_dtype=False)
 
     def parameters(self, folds: Sequence[list[tuple[str, Kernel, KernelSheet | None]]]) -> dict[str, Any]:
-        """The parameters that make fits to these folds, as `of_fold` returns them, look kernel values up."""
+        """The parameters with which fits to these folds, as `of_fold` returns them, look kernel values up."""
         kernels = []
         for kernel_by_fold in zip(*folds, strict=True):
             name, kernel, first = kernel_by_fold[0]

@@ -1,6 +1,6 @@
-"""Samples wherever they are: those of a fit as an engine over blocks, new ones as X of a method.
+"""Samples in memory, in files or on Dask: those of a fit become an engine over blocks, new ones are X of a method.
 
-A fit begins with `samples_of`, an engine over `engines.base.Rows`, whatever X is:
+A fit begins with `samples_of`, which makes of any X an engine over `engines.base.Rows`:
 
 ==================================  =======================================================================
 X                                   blocks
@@ -10,7 +10,7 @@ array, data frame, sparse matrix    slices of it, in memory; one block of all sa
 Dask array or data frame            its chunks, on the workers; not for exact kernels
 ==================================  =======================================================================
 
-What an engine over rows must provide, so that everything after it is the same for all kinds of X:
+An engine over rows must provide the following, so that the rest of a fit is the same for all kinds of X:
 
 - `Rows.views` has the same columns, and the same names, in every block.
 - `Rows.weight` is checked and positive. Samples of weight 0 are left out of the blocks, and `Rows.first` counts the
@@ -54,21 +54,15 @@ from ..views.table import ColumnInBlocks
 from .progress import bars_of
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory
-WHOLE_SHARE = 0.5  # of the free memory, that X of an exact fit may take
+WHOLE_SHARE = 0.5  # share of the free memory that X of an exact fit may take
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples in blocks.
+    """Training samples in blocks, an engine over `Rows`.
 
-    Attributes
-    ----------
-    engine : Engine
-        Over `Rows`.
-    kept : ndarray of int or None
-        Positions in X of the samples with a positive weight; None where X is not in memory.
-    posterior : ndarray, Series, DataFrame or None
-        Soft labels of these samples, as given.
+    `kept` are the positions in X of samples with a positive weight (None where X is not in memory), and `posterior` the
+    soft labels of these samples, as given.
     """
 
     engine: Engine
@@ -77,14 +71,13 @@ class Samples:
 
     @property
     def whole(self) -> Rows:
-        """All samples in one block, as exact kernels have them."""
         engine: Any = self.engine
         (rows,) = engine.blocks
         return rows
 
 
 def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Samples:
-    """The training samples of a fit, checked; the estimator gets its attributes of columns and targets."""
+    """The training samples of a fit, checked; sets the estimator's attributes of columns and targets."""
     exact = estimator.approximation is None
     if isinstance(X, TableInBlocks):
         if not exact:
@@ -102,7 +95,6 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: An
 
 
 def set_target_names(estimator: Any, names: list[Any] | None) -> None:
-    """Store the names of the targets of a regressor where y has two dimensions; None where it has one."""
     estimator.__dict__.pop("target_names_", None)
     if names is not None:
         estimator.target_names_ = list(names)
@@ -152,7 +144,6 @@ def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None 
 
 
 def _rows_on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
-    """An engine over the chunks of Dask collections; y and weights may be in memory, too."""
     targets = _kind_of_targets(estimator)
     if targets is not None and y is None:
         raise _target_is_missing(estimator)
@@ -187,17 +178,9 @@ def _rows_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: 
 
 
 class StoredSamples:
-    """Blocks of `Rows` of an open table.
+    """Blocks of `Rows` of an open table, without samples of weight 0.
 
-    Parameters
-    ----------
-    table : TableInBlocks
-    y : ndarray or None
-        Targets of all samples, where they are in memory; else those of the table are read.
-    weight : ndarray, ColumnInBlocks or None
-        Sample weights; samples of weight 0 are left out.
-    targets : "labels", "numbers" or None
-        What y holds; None where there are no targets.
+    Where y is None the targets are those of the table: "labels", "numbers", or None where there are none.
     """
 
     def __init__(
@@ -234,7 +217,6 @@ class StoredSamples:
         return weight
 
     def block(self, number: int) -> Rows:
-        """The samples of a block that have a positive weight."""
         first, last = self.table.limits(number)
         X, weight, y = self.table.rows(first, last, with_ids=False), self._weight_of(first, last), None
         if self.targets is not None:
@@ -279,7 +261,6 @@ def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray
 
 
 def check_fits(table: TableInBlocks) -> None:
-    """Refuse a table that would take too much memory for exact kernels; the message names the remedy."""
     free = available_memory()
     if free is not None and table.nbytes > WHOLE_SHARE * free:
         raise ValueError(
@@ -289,14 +270,12 @@ def check_fits(table: TableInBlocks) -> None:
 
 
 def whole_targets(table: TableInBlocks) -> Any:
-    """The targets of all samples of a table that has some; several are a data frame, with their names."""
     limits = (table.limits(number) for number in range(table.n_blocks))
     y = np.concatenate([np.asarray(table.targets(*both)) for both in limits])
     return y if table.target_names is None else pd.DataFrame(y, columns=table.target_names)
 
 
 def _read_whole(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """X, y and weights of a table in memory, for exact kernels; an error where X would take too much of it."""
     check_fits(table)
     if _kind_of_targets(estimator) is not None:
         y = _checked_targets(estimator, table, y)
@@ -343,7 +322,6 @@ def _results_on_dask(estimator: Any, method: str, X: Any, fetch: Any = None) -> 
 
 
 def _empty_result(estimator: Any, method: str) -> Any:
-    """What a method returns for no sample."""
     if method in ("kernel_weights", "gates"):
         return estimator._labelled(np.empty((0, *estimator.kernel_weights_.shape)))
     if method == "predict" and is_classifier(estimator):
@@ -361,7 +339,6 @@ class StoredFrames:
         self.table, self.n_blocks = table, table.n_blocks
 
     def block(self, number: int) -> pd.DataFrame:
-        """The samples of a block."""
         return self.table.rows(*self.table.limits(number))
 
 

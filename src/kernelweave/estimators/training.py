@@ -8,7 +8,7 @@ approximation  storage    stack
 None           "dense"    `Matrices`: Gram matrices are held, or made when a combiner reads them
 None           "lazy"     `Tiles`: kernels are computed in parts, on the host or on a device
 None           "auto"     matrices while all of them take at most `dense_bytes` of the configuration, and tiles
-                          beyond it; matrices where a part of the model cannot be had in parts; tiles on a device
+                          beyond it; matrices where a part of the model needs them; tiles on a device
 others         "dense"    `Features` that are held
 others         "lazy"     `Features` that are computed again in each pass over the samples
 others         "auto"     held while they take at most `MEMORY_SHARE` of the free memory
@@ -76,7 +76,7 @@ ROUNDINGS = 8.0
 #: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
 #: for a million on an accelerator, which grow with the square of the number.
 LARGEST_ON_HOST, LARGEST_ON_DEVICE = 100_000, 1_000_000
-MEMORY_SHARE = 0.6  # of the free memory that explicit features may take
+MEMORY_SHARE = 0.6  # share of the free memory that explicit features may take
 FEATURES = 'approximation="nystroem"'
 EXACT = "approximation=None for the exact model"
 
@@ -94,7 +94,6 @@ class Training(NamedTuple):
 def training_of(
     estimator: Any, samples: Samples, n_samples: int, targets: Any, combiner: Combiner, rng: np.random.RandomState
 ) -> Training:
-    """The stack and the machine of a fit; `targets` makes the machine of some samples, see `engines.targets`."""
     if estimator.approximation is not None:
         reads = bool(_inner(combiner).methods & {"gates", "project"})
         return on_features(estimator, samples.engine, n_samples, targets, rng, with_samples=reads)
@@ -124,7 +123,7 @@ def explained_memory_errors(stack: Any) -> Iterator[None]:
         raise kernel_memory_error(*needed, instead=stack.instead) from error
 
 
-# What cannot be had
+# Combinations that are refused
 
 
 def lacking(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels) -> str | None:
@@ -133,7 +132,7 @@ def lacking(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels
 
 
 def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
-    """Raise a `ValueError` where parameters of an estimator do not go with its approximation, if it has one."""
+    """Raise a `ValueError` where parameters of an estimator are incompatible with its approximation, if it has one."""
     if estimator.approximation is None:
         return
     if posterior is not None or getattr(estimator, "soft_labels", None) is not None:
@@ -161,7 +160,7 @@ def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
 
 
 def check_multiclass(estimator: Any, n_classes: int) -> None:
-    """Refuse what several classes are divided by on explicit features, other than one machine for each class."""
+    """Refuse other ways to divide several classes than one machine for each, which explicit features need."""
     if estimator.approximation is not None and n_classes > 2 and estimator.multiclass != "one-vs-all":
         raise ValueError(
             f"multiclass={shown(estimator.multiclass)} needs approximation=None: on explicit features {n_classes} "
@@ -170,7 +169,7 @@ def check_multiclass(estimator: Any, n_classes: int) -> None:
 
 
 def _takes_features(loss: Any) -> bool:
-    """Whether machines of a loss are solved on explicit features; None is the loss of one class, which they are."""
+    """Whether machines of a loss are solved on explicit features; None is the loss of one class: true."""
     if loss is None:
         return True
     machine = loss.for_targets(np.array([1.0, -1.0]), np.ones(2))
@@ -178,28 +177,25 @@ def _takes_features(loss: Any) -> bool:
 
 
 def has_features(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> bool:
-    """Whether a model could be had on explicit features, perhaps with the squared form of its loss."""
+    """Whether a model can have explicit features, perhaps with the squared form of its loss."""
     one, others = _single(machine), PosteriorMachine | OneVsOneMachine
     served = isinstance(one, PlainMachine | LeastSquaresMachine) and not isinstance(machine, others)
     return served and lacking(Features, combiner, kernels) is None
 
 
 def _single(machine: Machine) -> Any:
-    """A machine of one output, where outputs are independent: with the same loss, of two samples."""
     if not isinstance(machine, IndependentMachines):
         return machine
     return machine.maker.for_targets(np.array([1.0, -1.0]), np.ones(2))
 
 
 def _inner(combiner: Combiner) -> Combiner:
-    """The combiner of each output, where each has one of its own."""
     while isinstance(combiner, PerOutput):
         combiner = combiner.combiner
     return combiner
 
 
 def _other_combiners(form: type[TrainingStack], combiner: Combiner, kernels: NamedKernels) -> list[str]:
-    """A parameter of the combiner that makes the difference, where there is one, and other combiners."""
     inner = _inner(combiner)
     name, own = type(inner).__name__, []
     for parameter, entry in signature(type(inner)).parameters.items():
@@ -221,7 +217,7 @@ _REGRESSORS = 'the support vector machine, machine="svm"'
 
 
 def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> Obstacle | None:
-    """What keeps a model from kernels in parts: its machine, its combiner or a kernel; None where nothing does.
+    """Why a model cannot have kernels in parts: its machine, its combiner or a kernel; None where it can.
 
     Where there are several obstacles, the remedy of one of them would lead to the next, so it is not named.
     """
@@ -263,9 +259,9 @@ class ExactKernels:
             )
 
     def whole_stack(self, why: str, remedy: str) -> ExactStack:
-        """The fitted kernels as whole matrices, for something that needs them before the machine is made.
+        """The fitted kernels as whole matrices, for machines that are made from them.
 
-        `why` says what needs them, as a sentence, and `remedy` what to use in its place.
+        For errors, `why` says in a sentence what needs them, and `remedy` what to use in their place.
         """
         if self._wants_tiles():
             self._can_use_tiles((why, [remedy]))
@@ -274,7 +270,6 @@ class ExactKernels:
         return training(self._whole)
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
-        """The fitted kernels, held as `storage` and what can be had in parts decide."""
         if self._whole is not None:
             stack = self._with_storage(self._whole, "dense")
         else:
@@ -307,7 +302,6 @@ class ExactKernels:
         return self.storage != "dense"
 
     def _can_use_tiles(self, obstacle: Obstacle | None) -> bool:
-        """Whether there is no obstacle; an error where the user wants kernels in parts all the same."""
         if obstacle is not None and not (self.storage == "auto" and self.place.is_host):
             raise ValueError(self._refusal(*obstacle))
         return obstacle is None
@@ -335,7 +329,6 @@ class ExactKernels:
         return stack
 
     def _largest_cost(self, combiner: Combiner, machine: Machine, stack: KernelStack) -> float:
-        """The largest cost of a sample times the largest k(x, x), over the size of the targets."""
         if machine.detects_novelty:  # coefficients add up to 1, whatever the bounds are
             return max((_largest_mean(stack, m) for m in range(len(stack.kernels))), default=0.0)
         cost = float(np.max(getattr(machine, "bound", 0.0)))
@@ -346,7 +339,7 @@ class ExactKernels:
 
 
 def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:
-    """By how much J may differ from that of exact kernels in float64, of which nothing is counted."""
+    """By how much J may differ from that of exact kernels in float64; 0 for those."""
     if not isinstance(stack, ExactStack) or stack.dtype.name == "float64":
         return 0.0
     unit = 0.5 * float(np.finfo(stack.dtype).eps)
@@ -354,7 +347,6 @@ def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:
 
 
 def _largest_value(combiner: Combiner, stack: KernelStack) -> float:
-    """The largest k(x, x) of the combined kernel, or a bound of it."""
     largest = [_largest_of(stack, m) for m in range(len(stack.kernels))]
     return combiner.largest_value(stack.names, np.array(largest))
 
@@ -373,18 +365,16 @@ def _largest_of(stack: KernelStack, m: int) -> float:
 
 
 def _largest_mean(stack: KernelStack, m: int) -> float:
-    """How many times the values of a kernel of products are larger than about the mean of its features; 0 of others."""
+    """The largest <x, x> of a kernel of products relative to the mean of <x, x> around the mean; 0 of others."""
     sizes = product_sizes(stack.measured(m), stack.reference)
     return max((float(raw.max() / left.mean()) for raw, left in sizes if len(raw)), default=0.0)
 
 
 def dense_bytes(n_kernels: int, n_samples: int, dtype: str | None) -> int:
-    """The size of all Gram matrices."""
     return n_kernels * n_samples**2 * np.dtype(dtype or "float64").itemsize
 
 
 def is_small(n_kernels: int, n_samples: int, dtype: str | None) -> bool:
-    """Whether all Gram matrices take at most the memory that the configuration gives to dense ones."""
     return dense_bytes(n_kernels, n_samples, dtype) <= get_config()["dense_bytes"]
 
 
@@ -393,8 +383,6 @@ def is_small(n_kernels: int, n_samples: int, dtype: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What makes a `Block` of `Rows`; small, and sent to wherever the rows are."""
-
     maps: list[FeatureMap]
     stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
@@ -403,7 +391,6 @@ class Preparation:
     with_samples: bool = True  # whether blocks have the samples themselves, which gates and projections read
 
     def __call__(self, rows: Rows) -> Block:
-        """The block of some samples."""
         present = self.stack.presence(rows.views.rows(slice(None)))  # what is read of them is dropped with them
         features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
@@ -414,7 +401,7 @@ class Preparation:
 def on_features(
     estimator: Any, engine: Engine, n_samples: int, targets: Any, rng: np.random.RandomState, with_samples: bool = True
 ) -> Training:
-    """The features of all samples, and the machine of the reservoir, which has the rule of decisions.
+    """The features of all samples, and the machine of the reservoir, whose rule of decisions is used.
 
     Blocks have the samples themselves only for combiners that read them (`with_samples`).
     """
@@ -434,7 +421,6 @@ def on_features(
 
 
 def _rows(engine: Engine) -> Iterable[Rows]:
-    """The blocks of samples as given, one after the other."""
     if isinstance(engine, FromFiles):
         return engine.results(lambda rows: rows)
     if isinstance(engine, InMemory):

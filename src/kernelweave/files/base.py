@@ -33,8 +33,6 @@ _LISTED = 8  # columns that a message names
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read: its path, the name of its view, and whether the user gave that name."""
-
     path: Path
     name: str
     is_named: bool = False
@@ -55,7 +53,6 @@ class Options:
     na_values: Any = None
 
     def id_of(self, source: Source) -> Any:
-        """The id column of a file, where `id` may be a mapping from views or files."""
         if not isinstance(self.id, dict):
             return self.id
         return self.id.get(source.name, self.id.get(source.path.name))
@@ -63,12 +60,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Key:
-    """Values that may identify the rows of a table.
+    """Values that may identify the rows of a table, which stand in the place that `how` names.
 
-    `name`: the column's name; empty where it has none; `values`: one for each row, as text where they come from a text
-    file; `how`: where they stand, in words; `is_certain`: whether they are the ids for sure; otherwise they are a first
-    column, which may hold anything; `is_raw`: whether the values are the cells of a text file, in which numbers are
-    text too.
+    They are the ids for sure where `is_certain`, and otherwise a first column, which may hold anything. `is_raw` are
+    the cells of a text file, in which numbers are text too.
     """
 
     name: str
@@ -80,12 +75,11 @@ class Key:
 
 @dataclass
 class Table:
-    """Rows of one view, or of the target.
+    """Rows of one view, or of the target; messages call the table `shown`.
 
-    `name`: the view's name; `shown`: what messages call the table; `values`: without the ids where these are certain;
-    `columns`: the names of a sparse matrix' columns; `n_trailing`: how many rows at the end of a text file have no cell
-    with anything in it; `lines`: for text files the line of each row, from 1; `has_lost_columns`: whether columns were
-    left out because they have the name of the target.
+    `values` are without the ids where these are certain. `n_trailing` is how many rows at the end of a text file have
+    no cell with anything in it, `lines` the line of each row of a text file, from 1, and `has_lost_columns` says
+    whether columns were left out because they have the name of the target.
     """
 
     name: str
@@ -103,7 +97,6 @@ class Table:
 
     @property
     def n_filled(self) -> int:
-        """Number of rows, without empty ones at the end of a text file."""
         return self.n_rows - self.n_trailing
 
     def cut(self, n_rows: int) -> None:
@@ -117,10 +110,9 @@ class Table:
 
 @dataclass
 class Loaded:
-    """What a file holds.
+    """What a file holds: tables with columns that a view can have, and the target if it was asked for and is here.
 
-    `tables`: those with columns that a view can have; `target`: the column of the target, if it was asked for and is
-    here; `columns`: names that a target could have.
+    `columns` are names that a target could have.
     """
 
     tables: list[Table]
@@ -129,14 +121,13 @@ class Loaded:
 
 
 class Stamp:
-    """Size and time of a file, by which it is found out whether it is still the one that was opened."""
+    """Size and time of a file, which show whether it has changed since it was opened."""
 
     def __init__(self, path: Path):
         self.path = path
         self._seen = self._now()
 
     def has_changed(self) -> bool:
-        """Whether size or time differ; an `OSError` where the file is not there any more."""
         return self._now() != self._seen
 
     def _now(self) -> tuple[int, int]:
@@ -159,7 +150,7 @@ def key_place(names: list[str], wanted: Any, target: str | None, source: Source)
 
 
 def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = False) -> Key:
-    """The key that a column makes, which goes by `name` in its table.
+    """The key that a column makes, called `name` in its table.
 
     It holds the ids for sure where it is the one that was asked for, or has no name.
     """
@@ -168,7 +159,6 @@ def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = Fa
 
 
 def divided(table: Table, target: str | None, id_name: Any) -> Loaded:
-    """A data frame's table without the ids and the target, and the target's."""
     frame = table.values
     names = list(frame.columns)
     found = None
@@ -192,7 +182,6 @@ def view_name(text: str) -> str:
 
 
 def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
-    """A message: a table has no column of this name, but these; it starts "rna.csv has no"."""
     close = get_close_matches(wanted.casefold(), [name.casefold() for name in names], n=1)
     meant = next((name for name in names if close and name.casefold() == close[0]), None)
     names = list(dict.fromkeys(names))
@@ -211,14 +200,12 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
 
 
 def column_place(names: Sequence[str], wanted: str, shown: str, role: str) -> int:
-    """The position of a column, or an error that names those that are there."""
     if wanted not in names:
         raise ValueError(no_column(names, wanted, f"{shown} has no", role))
     return list(names).index(wanted)
 
 
 def check_once(names: Sequence[str], needed: Sequence[Any], shown: str) -> None:
-    """Refuse a table in which the column of the ids or of the target stands twice."""
     for name in needed:
         if isinstance(name, str) and name and list(names).count(name) > 1:
             raise ValueError(
@@ -270,7 +257,6 @@ def plain_columns(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(column: pd.Series) -> pd.Series | None:
-    """A column of numbers as NumPy's, or None where it holds something else."""
     if pd.api.types.is_complex_dtype(column.dtype):
         return None
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
@@ -348,9 +334,9 @@ def _cut(text: str) -> str:
 
 
 class KeptColumns:
-    """The columns that are to stay although they have the name of the target, ``keep_columns`` of `read_views`.
+    """The columns, given as ``"FILE:COLUMN"``, that are to stay although they have the name of the target.
 
-    `given`: ``"FILE:COLUMN"``, where the file may also be the name of the view.
+    This is ``keep_columns`` of `read_views`; the file may also be the name of the view.
     """
 
     def __init__(self, given: Any):
@@ -359,7 +345,6 @@ class KeptColumns:
         self._left = list(given)
 
     def leaves_out(self, shown: str, names: Sequence[str], column: str, target: str) -> bool:
-        """Whether a view's column is left out, with a warning; its file is `shown`, or one of the `names`."""
         if column != target or column.isdigit():  # numbers are the positions of an array's columns, and no names
             return False
         entries = [f"{file}:{column}" for file in (shown, Path(shown).name, *names)]
@@ -373,7 +358,6 @@ class KeptColumns:
         return not kept
 
     def check_used(self, target: str | None) -> None:
-        """Refuse an entry for which there is nothing to keep."""
         if self._left:
             name = "" if target is None else f", {target!r}"
             raise ValueError(
@@ -383,10 +367,7 @@ class KeptColumns:
 
 
 def without_copies(tables: list[Table], target: str, kept: KeptColumns) -> list[Table]:
-    """Tables of views without columns of the target's name, and without tables that have no other column.
-
-    `tables`: without the target itself.
-    """
+    """Tables of views without columns of the target's name, and without tables that have no other column."""
     found = []
     for table in tables:
         names = list(table.columns) if sp.issparse(table.values) else [str(name) for name in table.values.columns]
@@ -408,21 +389,7 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(table: pd.DataFrame, *, header: bool = True, index_label: str | None = None) -> str:
-    """A table as the text of a CSV file.
-
-    `header`: whether the first line names the columns; `index_label`: the name of a first column with the row labels;
-    None for no such column.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from kernelweave.files.base import as_csv
-    >>> print(as_csv(pd.DataFrame({"id": ["=A1", "-2"], "value": [-1.5, 2.0]})))
-    id,value
-    '=A1,-1.5
-    -2,2.0
-    <BLANKLINE>
-    """
+    """A table as the text of a CSV file, with the row labels in a first column where `index_label` names one."""
     table = table.set_axis([_escaped(name) for name in table.columns], axis=1)
     for place, dtype in enumerate(table.dtypes):
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
@@ -452,7 +419,7 @@ _TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False",
 
 
 class Kinds:
-    """What columns hold, found out from blocks of their rows as pandas would from the whole file.
+    """What columns hold, found from blocks of their rows as pandas would from the whole file.
 
     Numbers and truth values in one column make it text, and columns without any value count as numbers.
     """

@@ -37,11 +37,7 @@ _ROW_ORDER = "row order"
 
 @dataclass(frozen=True)
 class Matching:
-    """The id of each row of each table.
-
-    `ids`: for each table; positions where there are no ids; `how`: for each table how its rows were matched, in words;
-    `name`: what the ids are called; `keys`: what was taken as ids.
-    """
+    """The id of each row of each table, positions where there are none, and how its rows were matched, in words."""
 
     ids: list[np.ndarray]
     how: list[str]
@@ -50,7 +46,6 @@ class Matching:
 
 
 def match(tables: list[Table], wanted: Any) -> Matching:
-    """Match the rows of tables; one `ValueError` says where that cannot be done."""
     chosen = _chosen_keys(tables)
     _cut_empty_rows(tables, chosen)
     keys = [table.key if table.key is not None and id(table.key) in chosen else None for table in tables]
@@ -181,7 +176,6 @@ def _check_lengths(tables: list[Table]) -> None:
 
 
 def _warn_of_numbered_rows(tables: list[Table]) -> None:
-    """Warn where rows are matched by order although first columns hold the same whole numbers in another order."""
     found = [(table, as_text(table.key.values[: table.n_rows])) for table in tables if table.key is not None]
     numbered = [(table, texts) for table, texts in found if all(text and _WHOLE.fullmatch(text) for text in texts)]
     for table, texts in numbered[1:]:
@@ -197,7 +191,6 @@ def _warn_of_numbered_rows(tables: list[Table]) -> None:
 
 
 def _common_order(tables: list[Table], ids: list[Any]) -> np.ndarray:
-    """The ids that all tables with ids have in the same order, for the tables without."""
     without = next(table for table, one in zip(tables, ids, strict=True) if one is None)
     labelled = [(table, one) for table, one in zip(tables, ids, strict=True) if one is not None]
     first, order = labelled[0]
@@ -282,7 +275,6 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
 
 
 def overview(views: list[View], how: dict[str, str]) -> tuple[pd.Series, pd.Index]:
-    """How the rows of each view were matched, and all samples in the order of X; what was found is logged."""
     for view in views:
         n_rows, n_columns = len(view.ids), len(view.features)
         _log.info(
@@ -318,12 +310,10 @@ def filled_rows(table: Table, ids: np.ndarray, key: Key | None, labels: Table | 
 
 
 def no_columns(shown: str) -> str:
-    """A message: a file has ids and nothing else."""
     return f"{shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
 
 
 def check_filled(table: Table, is_filled: np.ndarray) -> None:
-    """Refuse a view without any value; log where some rows have none."""
     if not is_filled.any():
         raise ValueError(
             f"{table.shown} has no usable column: every cell beside the ids is empty or means a missing value; fill "
@@ -338,7 +328,6 @@ def check_filled(table: Table, is_filled: np.ndarray) -> None:
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
-    """All samples: those of the first view in its order, then further ones of the next."""
     samples = dict.fromkeys(sample for index in indexes for sample in index)
     return pd.Index(list(samples), name=indexes[0].name, dtype=indexes[0].dtype)
 
@@ -374,7 +363,6 @@ def _targets(labels: Table, ids: pd.Index) -> pd.Series:
 
 
 def overlap(views: list[View], order: pd.Index, labelled: pd.Index | None = None) -> pd.DataFrame:
-    """How many samples there are in each view, in all views and in X."""
     everywhere = np.logical_and.reduce([order.isin(view.ids) for view in views])
     groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
     if labelled is None:
@@ -410,11 +398,10 @@ ID_COLUMN = "id"  # the one column of a matrix' table
 def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.DataFrame:
     """The similarities in a file, with the ids of rows and columns as text.
 
-    `options`: `id` is not read: the ids of a matrix stand in the first column, whatever it is called; `square`: whether
-    rows and columns are the same samples, in any order; otherwise rows are new samples and columns are those that they
-    are compared with. Returns where rows and columns are the same samples, the columns are in the order of the rows. A
-    matrix without any ids (an NPY file) has pandas' own numbers as labels. The rows of new samples are named as the
-    first column is.
+    The ids are always the first column (``options.id`` is not used). With `square` rows and
+    columns are the same samples, in any order, and columns are put in the order of the rows; otherwise rows are new
+    samples, named as the first column is, and columns those that they are compared with. A matrix without any ids (an
+    NPY file) has pandas' own numbers as labels.
     """
     with warnings.catch_warnings():
         # Ids that are numbers look like a file without column names.
@@ -453,14 +440,12 @@ def matrix_table(name: str, shown: str, matrix: pd.DataFrame) -> Table:
 
 
 def with_text_labels(matrix: pd.DataFrame) -> pd.DataFrame:
-    """A matrix without ids with the numbers of its rows and columns as text."""
     if not isinstance(matrix.index, pd.RangeIndex):
         return matrix
     return matrix.set_axis(matrix.index.astype(str), axis=0).set_axis(matrix.columns.astype(str), axis=1)
 
 
 def _id_name(table: Table) -> str | None:
-    """What a file calls the column of ids; None for an array, and for a column without name."""
     name = "" if table.key is None else str(table.key.name)
     return None if not name or name.startswith("Unnamed: ") else name
 
@@ -491,7 +476,6 @@ def _is_numeric(dtype: object) -> bool:
 
 
 def _squared(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
-    """The columns in the order of the rows; one `ValueError` where they are not the same samples."""
     for some, others, missing in (
         (frame.index, frame.columns, "row but no column"),
         (frame.columns, frame.index, "column but no row"),

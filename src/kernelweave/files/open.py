@@ -28,10 +28,7 @@ from .text import format_suffix
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """One column beside X, such as the target; or all columns of an NPY file with several targets.
-
-    `place`: its position; None for all columns; `role`: what messages call it.
-    """
+    """One column beside X, such as the target; without `place` all columns of an NPY file with several targets."""
 
     rows: StoredRows
     place: int | None
@@ -47,7 +44,6 @@ class StoredColumn:
 
     @property
     def names(self) -> list[Any] | None:
-        """The positions of the columns where there are several, None where there is one."""
         return list(range(len(self.rows.columns))) if self.place is None else None
 
     @property
@@ -56,12 +52,10 @@ class StoredColumn:
 
     @property
     def taken(self) -> list[tuple[str, int]]:
-        """The columns by file and position, which are no part of X."""
         places = range(len(self.rows.columns)) if self.place is None else [self.place]
         return [(self.rows.shown, place) for place in places]
 
     def read(self, first: int, last: int) -> np.ndarray:
-        """The values of some rows, or a `ValueError` that names the first one that is missing."""
         if self.place is None:
             places = list(range(len(self.rows.columns)))
             values = self.rows.frame(first, last, places, [np.dtype(np.float64)] * len(places)).to_numpy()
@@ -101,11 +95,9 @@ class StoredColumns:
 
     @property
     def taken(self) -> list[tuple[str, int]]:
-        """The columns by file and position, which are no part of X."""
         return [place for column in self.columns for place in column.taken]
 
     def read(self, first: int, last: int) -> np.ndarray:
-        """The values of some rows, of shape (n_rows, n_columns), or a `ValueError` that names a wrong column."""
         values = np.empty((last - first, len(self.columns)))
         for place, column in enumerate(self.columns):
             own = column.read(first, last)
@@ -119,8 +111,6 @@ class StoredColumns:
 
 @dataclass(frozen=True)
 class StoredIds:
-    """Sample ids, as each of some tables has them."""
-
     columns: tuple[tuple[StoredRows, int], ...]
 
     @property
@@ -131,7 +121,6 @@ class StoredIds:
         return None if name.startswith("__index_level_") else name
 
     def read(self, first: int, last: int) -> pd.Index:
-        """The ids of some rows, the same in all tables, or one `ValueError` that names a row where they differ."""
         (rows, place), *others = self.columns
         ids = as_text(rows.values(first, last, place))
         if None in ids:
@@ -158,17 +147,14 @@ def _as_labels(values: np.ndarray) -> np.ndarray:
     return cleaned
 
 
-BLOCK_BYTES = 2**23  # of X, that a block takes about
+BLOCK_BYTES = 2**23  # about how many bytes of X a block takes
 MOST_ROWS, LEAST_ROWS = 8192, 64  # of a block, by default
-TEXT_BYTES = 64  # of a cell of text, about
+TEXT_BYTES = 64  # bytes of a cell of text, about
 
 
 @dataclass(frozen=True)
 class OpenView:
-    """The columns of X that one file, folder or array has.
-
-    `places`: their positions there; `names`: their names in X.
-    """
+    """The columns of X that one file, folder or array has: their positions there and names in X."""
 
     rows: StoredRows
     places: list[int]
@@ -248,17 +234,14 @@ class OpenViews(TableInBlocks):
 
     @property
     def nbytes(self) -> int:
-        """The memory that X would take, about."""
         return self.n_samples * self._row_bytes()
 
     @property
     def target(self) -> str | None:
-        """What the targets are called, None where there are none."""
         return None if self._target is None else self._target.name
 
     @property
     def files(self) -> list[Path]:
-        """All files that are read."""
         tables = [view.rows for view in self._views] + ([] if self._target is None else self._target.tables)
         return list(dict.fromkeys(file for rows in tables for file in rows.files))
 
@@ -269,7 +252,6 @@ class OpenViews(TableInBlocks):
 
     @property
     def has_ids(self) -> bool:
-        """Whether samples have ids."""
         return self._ids is not None
 
     def __len__(self) -> int:
@@ -314,7 +296,6 @@ class OpenViews(TableInBlocks):
         return X.set_axis(index, axis=0)
 
     def targets(self, first: int, last: int) -> np.ndarray | None:
-        """The targets from position `first` to before `last`; None where there are none."""
         return None if self._target is None else self._target.read(first, last)
 
     def head(self, n: int = 5) -> pd.DataFrame:
@@ -399,10 +380,7 @@ _WAYS = "a column, a path, (path, column), a list of columns or an array"
 
 
 def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | StoredColumns | None, Opened | None]:
-    """The column, or the columns, of the targets, and the table that has it where that is none of the views.
-
-    `opened`: the views.
-    """
+    """The column, or the columns, of the targets, and the table that has it where that is none of the views."""
     if target is None:
         return None, None
     if _are_columns(target, opened):
@@ -486,7 +464,6 @@ def _only_one_column(found: list[StoredColumn], name: str) -> StoredColumn:
 
 
 def _in_file(path: Path, column: str | None, opened: list[Opened]) -> tuple[StoredColumn, Opened | None]:
-    """A column of a file; of one that is a view too, where it is one."""
     same = next((one for one in opened if any(file.samefile(path) for file in one.rows.files)), None)
     one = same or Opened(view_name(path.stem) or "target", stored_rows(path, "target"))
     rows = one.rows
@@ -507,7 +484,6 @@ def _in_file(path: Path, column: str | None, opened: list[Opened]) -> tuple[Stor
 
 
 def _found_rows(path: str, opened: list[Opened]) -> Path | None:
-    """A file or folder as it is given, or beside the views."""
     try:
         given = Path(path).expanduser()
         folders = dict.fromkeys(file.parent for one in opened for file in one.rows.files)
@@ -633,7 +609,6 @@ def open_views(
 
 
 def _is_copy(one: Opened, place: int, target: StoredColumn | StoredColumns | None, kept: KeptColumns) -> bool:
-    """Whether a column is left out because it has the name of a target."""
     columns = target.columns if isinstance(target, StoredColumns) else [] if target is None else [target]
     names = {_own_name(column.name) for column in columns if not isinstance(first_part(column.rows), ArrayRows)}
     own = one.rows.columns[place].name
@@ -665,7 +640,6 @@ def _check_id(given: Any, opened: list[Opened]) -> None:
 
 
 def _id_place(one: Opened, wanted: Any, taken: set[tuple[str, int]]) -> int | None:
-    """The column of the ids in a table; None where there is none."""
     rows = one.rows
     if isinstance(first_part(rows), ArrayRows) or wanted is False:
         return None
@@ -687,7 +661,6 @@ def _id_place(one: Opened, wanted: Any, taken: set[tuple[str, int]]) -> int | No
 
 
 def _common_length(tables: list[StoredRows]) -> int:
-    """The number of rows of all tables, or one error that names two that differ."""
     first = tables[0]
     for other in tables[1:]:
         if other.n_rows != first.n_rows:

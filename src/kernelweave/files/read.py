@@ -131,7 +131,6 @@ def read_views(
 
 
 def checked_options(options: Options, files: list[Source]) -> Options:
-    """The options, or one `ValueError` that names the one at fault."""
     if isinstance(options.id, Mapping):
         names = dict.fromkeys(name for file in files for name in (file.name, file.path.name))
         # The same mapping may serve new samples, for which the file of the target is not read.
@@ -158,7 +157,6 @@ def checked_options(options: Options, files: list[Source]) -> Options:
 def loaded(
     views: list[Source], place: TargetPlace | None, options: Options, kept: KeptColumns
 ) -> tuple[list[Table], Table | None]:
-    """The tables of the views, without other columns of the target's name, and the target's."""
     column = None if place is None else place.column
     if place is not None and place.source is not None and column is None:
         column = _only_column(place.source, options)
@@ -221,9 +219,8 @@ def check_names(tables: list[Table]) -> None:
 class Cohort:
     """Samples that were read from files.
 
-    `tables`: as `read_views` returns them; for each similarity matrix X has a column of the matrix' name with the
-    sample's id in it, NaN where the matrix lacks the sample; `matrices`: similarities, with the samples' ids as labels
-    of rows and columns; `groups`: the group of each sample of X, as text.
+    For each similarity matrix X has a column of the matrix' name with the sample's id in it, NaN where the matrix lacks
+    the sample.
     """
 
     tables: ViewTables
@@ -246,46 +243,10 @@ def read_cohort(
 ) -> Cohort:
     """Read views, similarity matrices, targets and groups from files and match their samples by id.
 
-    Parameters
-    ----------
-    paths : sequence
-        Files of views, as for `read_views`; there may be none where there are matrices.
-    target : str, optional
-        As for `read_views`.
-    matrices : sequence of "name=path" or (name, path)
-        Files with the ids of the samples in the first column and in the first line. Samples that are in matrices only
-        count too.
-    groups : str, optional
-        ``"file:column"``, or a column of one of the views, which is no part of the view then: samples of the same group
-        are kept together in cross-validation.
-    id, sep, decimal, encoding, na_values, keep_columns
-        As for `read_views`; the ids of matrices stand in their first columns, whatever these are called.
-
-    Returns
-    -------
-    Cohort
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelweave.files.read import read_cohort
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "blood.csv").write_text("sample,iron\\nann,1.5\\nbob,2.5\\n")
-    >>> _ = (folder / "trees.csv").write_text(",bob,cid\\nbob,1.0,0.5\\ncid,0.5,1.0\\n")
-    >>> _ = (folder / "labels.csv").write_text("sample,diagnosis,clinic\\nann,ill,A\\nbob,well,A\\ncid,ill,B\\n")
-    >>> cohort = read_cohort(
-    ...     [folder / "blood.csv"],
-    ...     "labels.csv:diagnosis",
-    ...     matrices=[f"trees={folder / 'trees.csv'}"],
-    ...     groups="labels.csv:clinic",
-    ... )
-    >>> cohort.tables.X.assign(y=cohort.tables.y, group=cohort.groups)
-            blood__iron trees     y group
-    sample
-    ann             1.5   NaN   ill     A
-    bob             2.5   bob  well     A
-    cid             NaN   cid   ill     B
+    Arguments are those of `read_views`, and two more. `matrices` are files, as "name=path" or (name, path), with the
+    ids of the samples in the first column and in the first line; samples that are in matrices only count too, and there
+    may be no views beside them. `groups` is ``"file:column"``, or a column of one of the views, which is no part of the
+    view then: samples of the same group are kept together in cross-validation.
     """
     if not len(paths) and not len(matrices):
         raise ValueError("give at least one file of a view, or a similarity matrix")
@@ -298,7 +259,6 @@ def read_cohort(
 def _cohort(
     views: list[Source], compared: list[Source], target: Any, groups: str | None, options: Options, kept: KeptColumns
 ) -> Cohort:
-    """Files of views, of similarity matrices (`compared`), of the target and of the groups, with matched rows."""
     beside = [*views, *compared]  # where further files are looked for
     place = None if target is None else target_place(target, beside)
     group_place = None if groups is None else target_place(groups, beside, role="groups")
@@ -327,7 +287,6 @@ def _cohort(
 
 
 def _groups(place: Any, tables: list[Table], labels: Table | None, options: Options) -> Table:
-    """The column of the groups, taken out of the view's table where it stands in one."""
     column = place.column
     if column is None:
         raise ValueError(f"the groups need a column; pass --groups {place.source.shown}:COLUMN")
@@ -379,7 +338,7 @@ def _as_name(value: Any) -> str:
 
 
 class _BufferedRows:
-    """Rows, labelled by sample, and which of them still wait."""
+    """Rows, labelled by sample, and a mask of those that were not taken yet."""
 
     def __init__(self, rows: Any):
         self.rows, self.waits = rows, np.ones(len(rows), dtype=bool)
@@ -397,13 +356,11 @@ class _BufferedRows:
 
 
 class RowBuffer:
-    """Rows that arrive in the order of a file and leave in that of the blocks.
+    """Rows, each sample once, that arrive in the order of a file and leave in that of the blocks.
 
     Where these are the same, at most a block and a chunk of the file wait at a time. Parts that wait longer are merged
     so that each is over twice as large as the next: a block then looks into few of them, however many chunks there
-    were.
-
-    `chunks`: rows of the view, labelled by sample, each sample once; `nothing`: the view without rows.
+    were. `nothing` is the view without rows.
     """
 
     def __init__(self, chunks: Iterator[Any], nothing: Any):
@@ -411,7 +368,6 @@ class RowBuffer:
         self._parts: list[_BufferedRows] = []
 
     def take(self, samples: pd.Index, n_rows: int) -> Any:
-        """The rows of these samples, of which `n_rows` have the view and others get NaN."""
         found = [(part, part.places(samples)) for part in self._parts]
         while sum(len(places) for _, places in found) < n_rows:
             part = _BufferedRows(next(self._chunks))
@@ -438,21 +394,7 @@ class RowBuffer:
 
 
 def column_names(path: Any, options: Options) -> list[str]:
-    """The names above the columns of a text or Parquet file; none for files of other formats.
-
-    `options`: how text is read; `id` is not looked at.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelweave.files.read import column_names
-    >>> from kernelweave.files.base import Options
-    >>> file = Path(tempfile.mkdtemp()) / "rna.csv"
-    >>> _ = file.write_text("sample;TP53;MYC\\np1;0.5;1.5\\n")
-    >>> column_names(file, Options())
-    ['sample', 'TP53', 'MYC']
-    """
+    """The names above the columns of a text or Parquet file; none for files of other formats."""
     (source,) = sources([path])
     suffix = format_suffix(source.path.name)
     options = replace(options, id=None)
@@ -637,10 +579,9 @@ class ViewBlocks:
 
 @dataclass(frozen=True)
 class _Part:
-    """A view whose rows are matched: its ids are those of the rows that hold something.
+    """A view whose rows are matched: its ids are those of the rows that hold something, at the positions `rows`.
 
-    `nothing`: the view without rows; `rows`: the rows that hold something, by position; those of `view.ids`; `file`:
-    where the values are, unless they are in the view.
+    `nothing` is the view without rows, and `file` is where the values are, unless they are in the view.
     """
 
     view: View
@@ -650,7 +591,6 @@ class _Part:
     key: Key | None
 
     def chunks(self, samples: pd.Index, size: int) -> Iterator[Any]:
-        """The rows of these samples in the order of the file, labelled by sample."""
         is_wanted = self.view.ids.isin(samples)
         if not is_wanted.any():
             return
@@ -678,7 +618,7 @@ def _checked_types(types: Any) -> dict[str, str]:
 
 
 def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
-    """Be certain of ids in a first column that no view has."""
+    """Take a first column that no view has as the ids for sure."""
     key = table.key
     if key is None or key.is_certain or f"{table.name}{SEPARATOR}{key.name}" in columns:
         return
@@ -714,7 +654,6 @@ def _views_of(
 
 
 def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
-    """A message: a file has no column, or none of those that are asked for."""
     start = f"{name}{SEPARATOR}"
     wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
     if not wanted:
@@ -724,8 +663,6 @@ def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
 
 
 def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict[str, str]) -> pd.DataFrame:
-    """The chosen columns of a table in memory, of the kinds that they should have."""
-
     def place(row: int) -> str:
         return f"{table.shown}, {table.place(row)}"
 

@@ -51,10 +51,9 @@ from .base import (
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called and holds.
+    """What a column is called in the file and holds, `what` in words for messages.
 
-    `name`: in the file; `dtype`: float32 or float64 for numbers, object for anything else; None where every value is
-    missing; `what`: what it holds, in words, for messages.
+    The type is float32 or float64 for numbers, object for anything else, None where every value is missing.
     """
 
     name: str
@@ -68,10 +67,7 @@ def number_type(dtype: np.dtype) -> np.dtype:
 
 
 class StoredRows(ABC):
-    """Rows of a table in a file or an array.
-
-    `shown`: what messages call it; `id_place`: the column that pandas stored as the index of a data frame.
-    """
+    """Rows of a table in a file or an array; pandas stored the column `id_place` as the index of a data frame."""
 
     shown: str
     n_rows: int
@@ -85,11 +81,9 @@ class StoredRows(ABC):
 
     @property
     def files(self) -> list[Path]:
-        """The files that are read; none for an array in memory."""
         return []
 
     def frame(self, first: int, last: int, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
-        """Some columns of the rows from `first` to before `last`, with columns numbered from 0."""
         with self._reading(first, last):
             return self._frame(first, last, places, dtypes)
 
@@ -107,7 +101,6 @@ class StoredRows(ABC):
         """See `values`."""
 
     def check_unchanged(self) -> None:
-        """Raise a `ReadingError` where the file has changed since it was opened, or is not there any more."""
         try:
             changed = self.stamp.has_changed()
         except OSError as error:
@@ -130,9 +123,9 @@ class ReadingError(ValueError):
 
 
 class SeveralParts(StoredRows):
-    """The rows of several parts, one below the other.
+    """The rows of several parts with the same columns, in any order, one below the other.
 
-    `parts`: with the same columns, in any order. A column that holds numbers in one part holds numbers in all.
+    A column that holds numbers in one part holds numbers in all.
     """
 
     def __init__(self, parts: list[StoredRows], shown: str):
@@ -313,7 +306,6 @@ def _array_frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """An array of text as objects, None where it is empty; others as they are."""
     if array.dtype.kind not in "US":
         return array
     array = array.astype(str).astype(object)
@@ -325,10 +317,7 @@ NPY = ".npy"
 
 
 class ArrayRows(StoredRows):
-    """Rows of an array in memory, or of a memory map.
-
-    `array` of shape (n_rows, n_columns); `view`: what the only column of an array of one dimension is called.
-    """
+    """Rows of an array in memory, or of a memory map; the only column of a one-dimensional one is called `view`."""
 
     def __init__(self, array: np.ndarray, view: str, shown: str):
         check_layout(array.shape, array.dtype, shown)
@@ -348,7 +337,7 @@ class ArrayRows(StoredRows):
         return np.array(self.array[first:last])
 
     def __getstate__(self) -> dict[str, Any]:
-        """A memory map is opened again elsewhere; its rows do not travel."""
+        """The arguments that open a memory map again are pickled, not its rows."""
         state = dict(self.__dict__)
         found = _mapped(self.array)
         return state if found is None else {**state, "array": found}
@@ -365,8 +354,6 @@ class NpyRows(ArrayRows):
 
     A file that is cut off is found out when it is opened, and one that shrinks later is an error and no crash, as it
     would be with a memory map.
-
-    `view`: what the only column of an array of one dimension is called.
     """
 
     def __init__(self, path: Path, view: str):
@@ -419,7 +406,6 @@ def _from_file(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
 
 
 def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
-    """Refuse arrays that are no table of numbers or text."""
     if dtype.hasobject:
         raise ValueError(
             f"{shown} holds Python objects, which are not read because they could run code; save arrays of numbers or "
@@ -441,7 +427,6 @@ def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
 
 
 def columns_of(shape: tuple[int, ...], dtype: np.dtype, view: str) -> list[Column]:
-    """The columns of an array: named by their positions, or as the view where there is one dimension."""
     is_number = dtype.kind in "fiub"
     kind = number_type(dtype) if is_number else np.dtype(object)
     names = [view] if len(shape) == 1 else [str(place) for place in range(shape[1])]
@@ -494,7 +479,6 @@ def read_parquet(source: Source, options: Options, target: str | None) -> Loaded
 
 
 def parquet_names(source: Source) -> list[str]:
-    """The names of the columns of a Parquet file, its index included."""
     with named_parquet(source.shown):
         schema = import_module("pyarrow.parquet").read_schema(source.path)
     return [str(name) for name in schema.names]
@@ -534,8 +518,6 @@ _BUFFER = 2**20  # bytes of a column that are read at a time
 
 
 class ParquetRows(StoredRows):
-    """Rows of a Parquet file."""
-
     def __init__(self, path: Path):
         self.path, self.shown = path.absolute(), str(path)  # the working directory may change
         with named_parquet(self.shown):
@@ -602,11 +584,7 @@ class ParquetRows(StoredRows):
 
 
 class _Cursor:
-    """Some columns of a file from a row on.
-
-    `first`: the first row that is wanted; `size`: how many rows are decoded at a time: as many as are taken, so that an
-    error names those.
-    """
+    """Some columns of a file from row `first` on; as many rows are decoded as are taken: an error names those."""
 
     def __init__(self, rows: ParquetRows, names: list[str], first: int, size: int):
         self._arrow = import_module("pyarrow")
@@ -670,7 +648,6 @@ def _numbers(column: Any) -> np.ndarray:
 
 
 def _others(column: Any) -> np.ndarray:
-    """Text, or values of other types, as objects, None where there is none."""
     column = _decoded(column)
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
@@ -681,7 +658,6 @@ MODALITY_SUFFIXES = (".h5mu", ".h5ad")
 
 
 def read_modalities(source: Source, options: Options, target: str | None) -> Loaded:
-    """The tables of a MuData or AnnData file; the target is a column of `.obs`."""
     is_one = source.path.suffix.lower() == ".h5ad"
     package = optional("anndata" if is_one else "mudata", f"to read {source.shown}", "mudata")
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What is given as paths and targets: files, folders and arrays, checked, each with the name of its view.
+"""Paths and targets that the user gives: files, folders and arrays, checked, each with the name of its view.
 
 `sources` are files that are read whole, each by the reader of its format (`READERS`); `opened_views` are files, folders
 and arrays whose rows stay where they are.
@@ -53,7 +53,6 @@ class TargetPlace(NamedTuple):
 
 
 def sources(paths: Any) -> list[Source]:
-    """The files of the views, checked, each with a name of its own."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     if isinstance(paths, Mapping):
@@ -69,7 +68,6 @@ def sources(paths: Any) -> list[Source]:
 
 
 def check_distinct(views: Iterable[tuple[str, str]], remedy: str) -> None:
-    """Refuse two views, given by name and what messages call them, of one name."""
     seen: dict[str, str] = {}
     for name, second in views:
         if name in seen:
@@ -142,7 +140,6 @@ def _found(path: str, views: list[Source]) -> Source | None:
 
 
 def split_entry(entry: Any) -> tuple[Any, Any]:
-    """The name of a view, None where none is given, and what is given for it."""
     name, path = None, entry
     if isinstance(entry, tuple):
         if len(entry) != 2:
@@ -192,7 +189,6 @@ def _check_file(file: Path) -> None:
 
 
 def stem_of(file: Path) -> str:
-    """A file's name without the suffixes of its format, as the name of a view."""
     stem = file.name
     suffix = format_suffix(stem)
     stem = stem[: stem.lower().rindex(suffix)] if suffix else stem
@@ -277,10 +273,7 @@ def _of_one_path(path: Any) -> Opened:
 
 
 def stored_rows(path: Path, view: str) -> StoredRows:
-    """The rows of a file, or of all files of a folder.
-
-    `view`: what the only column of an array of one dimension is called.
-    """
+    """The rows of a file, or of all files of a folder; the only column of a one-dimensional array is called `view`."""
     if not path.is_dir():
         return _of_file(path, view)
     entries = [entry for entry in path.iterdir() if not entry.name.startswith(("_", "."))]
@@ -301,7 +294,6 @@ def stored_rows(path: Path, view: str) -> StoredRows:
 
 
 def _check_parts(path: Path, files: list[Path], folders: list[str]) -> None:
-    """Refuse a folder without parts, and one whose parts are in folders inside it."""
     keys = [name for name in folders if "=" in name]
     if keys:
         raise ValueError(

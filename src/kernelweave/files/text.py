@@ -118,8 +118,6 @@ class Record(NamedTuple):
 
 
 class Lines:
-    """Lines with the number of the last one."""
-
     def __init__(self, lines: Iterator[str]):
         self._lines = lines
         self.number = 0
@@ -134,7 +132,6 @@ class Lines:
 
 
 def records_of(lines: Lines, sep: str, shown: str) -> Iterator[Record]:
-    """The records of lines; what is between quotation marks is one cell."""
     for text in lines:
         line = lines.number
         if '"' not in text:
@@ -164,7 +161,7 @@ def fields_of(record: Record, sep: str) -> list[str]:
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """The module `csv` takes long cells; files may be read in turns, so that nothing is read in between."""
+    """Let the module `csv` take long cells; not around a yield, since files may be read in turns."""
     limit = csv.field_size_limit(_LONGEST_CELL)
     try:
         yield
@@ -289,19 +286,13 @@ class _Counts:
 
 
 class OddCells:
-    """Columns in which few cells, or decimal commas, keep the others from being numbers.
-
-    Rows are added in blocks, in any number of them.
-
-    `shown`: what messages call the file; `decimal`: the decimal mark of the file.
-    """
+    """Columns in which few cells, or decimal commas, keep the others from being numbers; rows are added in blocks."""
 
     def __init__(self, shown: str, decimal: str):
         self._shown, self._decimal = shown, decimal
         self._counts: defaultdict[str, _Counts] = defaultdict(_Counts)
 
     def add(self, frame: pd.DataFrame, lines: np.ndarray) -> None:
-        """Count the cells of further rows, with their lines in the file."""
         numbers = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
         there = (~np.isnan(frame[numbers].to_numpy(dtype=np.float64))).sum(axis=0).tolist()
         for name, n_numbers in zip(numbers, there, strict=True):
@@ -381,11 +372,9 @@ class Header(NamedTuple):
     place: int | None
 
     def has_certain_ids(self, wanted: Any) -> bool:
-        """Whether the column of the ids is the one that was asked for, or has no name."""
         return self.place is not None and self.names[self.place] in ("", wanted)
 
     def key(self, cells: list[str], name: str, wanted: Any) -> Key:
-        """The cells of the ids as a key, whose column goes by this name in the table."""
         return key_of(self.names[self.place or 0], name, cells, wanted, is_raw=True)
 
 
@@ -416,7 +405,6 @@ def opened(source: Source, options: Options) -> Iterator[IO[str]]:
 
 
 def started(handle: IO[str], source: Source, options: Options, target: str | None) -> tuple[Header, Iterator[Record]]:
-    """The header of a text file, and the records below it."""
     first = list(islice(handle, 100))
     sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
     first = without_comments(first, sep)
@@ -433,7 +421,6 @@ def started(handle: IO[str], source: Source, options: Options, target: str | Non
 
 
 def no_rows(source: Source) -> str:
-    """A message: a file has nothing below its header."""
     return f"{source.shown} has column names and no rows; it needs a line for each sample"
 
 
@@ -499,7 +486,6 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
 
 
 def warn_of_no_header(names: list[str], source: Source) -> None:
-    """Warn where what is read as names of columns are numbers."""
     is_number = [re.fullmatch(r"[+-]?[0-9]+([.,][0-9]*)?([eE][+-]?[0-9]+)?", name) is not None for name in names]
     if not all(is_number[1:]):
         return
@@ -550,8 +536,7 @@ _MISSING = frozenset(
 class Scanned(Checked):
     """The records of a table, and which rows and columns hold nothing.
 
-    `places`: the columns whose cells make a row one that holds something; `is_missing`: whether a cell means a missing
-    value.
+    The columns `places` make a row one that holds something.
     """
 
     def __init__(
@@ -588,9 +573,8 @@ class Scanned(Checked):
 class TextView:
     """A view in a text file, after the first pass.
 
-    `source`, `options`, `header`: what is read, and how; `table`: ids and lines of all rows; its values have no
-    columns; `names`: the columns of the view, with the first one where that may hold ids and may hold values;
-    `empty_rows`: which rows have no value, the first column aside where it may hold ids.
+    `table` has ids and lines of all rows, and values without columns. `names` are the columns of the view, with the
+    first one where that may hold ids and may hold values; that one does not count in `empty_rows`.
     """
 
     source: Source
@@ -603,11 +587,9 @@ class TextView:
     stamp: Stamp
 
     def columns(self, key: Key | None) -> dict[int, str]:
-        """The columns of the view, by position, where the rows are matched by this key."""
         return {j: name for j, name in self.names.items() if key is None or j != self.header.place}
 
     def is_filled(self, key: Key | None) -> np.ndarray:
-        """Which rows hold a value, where rows are matched by this key."""
         filled = ~self.empty_rows
         if key is None and self.header.place in self.names and self.table.key is not None:
             is_missing = missing_cells(self.options)
@@ -693,7 +675,6 @@ def missing_cells(options: Options) -> Callable[[str], bool]:
 def _decided(
     stream: Scanned, header: Header, options: Options, undecided: list[int], names: list[str], size: int
 ) -> tuple[Kinds, OddCells]:
-    """Read all records, by pandas where it is undecided what some columns hold."""
     kinds, odd = Kinds(), OddCells(stream.shown, options.decimal)
     if not undecided:
         for _ in stream:
@@ -711,7 +692,6 @@ def _decided(
 def _parsed(
     stream: Checked, header: Header, options: Options, places: list[int], texts: list[int], size: int
 ) -> Iterator[pd.DataFrame]:
-    """Some columns, by position, of the rows of a stream; `texts` are read as text whatever they hold."""
     arguments: dict[str, Any] = parsing(header, options)
     try:
         reader = pd.read_csv(stream, **arguments, usecols=places, dtype=dict.fromkeys(texts, str), chunksize=size)

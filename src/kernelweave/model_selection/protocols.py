@@ -124,7 +124,6 @@ class ThesisProtocol(Protocol):
 
     @property
     def test_name(self) -> str:
-        """The thesis' test for five repeats; a t test otherwise."""
         return "5x2 cv paired F test" if self.n_repeats == 5 else super().test_name
 
     @property
@@ -399,7 +398,6 @@ class NestedFolds(Protocol):
 
     @property
     def test_name(self) -> str:
-        """`paired_loss_test`."""
         return TEST_NAME
 
     @property
@@ -429,7 +427,6 @@ class NestedFolds(Protocol):
         return folds
 
     def compare(self, first: Any, second: Any) -> TestResult:
-        """Deprecated since 0.3 and goes in 0.4; use `paired_loss_test`."""
         return corrected_t_test(first, second, ratio=1.0 / (self.n_folds - 1))
 
     def _limited(self, train: np.ndarray, strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
@@ -443,7 +440,6 @@ def _times(n_repeats: int) -> str:
 
 
 def _tested(protocol: Any) -> str:
-    """What `_rest_and_test` takes for testing, in words."""
     share = "third" if math.isclose(protocol.test_size, 1 / 3) else f"{protocol.test_size:.0%}"
     return "the published test samples" if protocol.supplied else f"a random {share} of the samples for testing"
 
@@ -462,7 +458,6 @@ def _spread_order(strata: np.ndarray, rng: np.random.RandomState, first: int = 0
 
 
 def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The samples to cross-validate on and those to test on: the published parts, or a random share."""
     if not protocol.supplied:
         return _hold_out(y, stratify, protocol.test_size, protocol.random_state)
     if is_train is None or np.shape(is_train) != y.shape[:1]:
@@ -472,7 +467,6 @@ def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) 
 
 
 def _hold_out(y: np.ndarray, stratify: bool, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions that stay and that test, each sorted."""
     rest, test = train_test_split(
         np.arange(len(y)), test_size=test_size, stratify=y if stratify else None, random_state=int(seed)
     )
@@ -487,7 +481,6 @@ def _k_fold(
 
 
 def _dealt(strata: np.ndarray, n_folds: int, rng: np.random.RandomState) -> np.ndarray:
-    """The fold of each sample."""
     order = [rng.permutation(np.flatnonzero(strata == stratum)) for stratum in np.unique(strata)]
     place = np.empty(len(strata), dtype=int)
     place[np.concatenate(order)] = np.arange(len(strata)) % n_folds
@@ -495,7 +488,6 @@ def _dealt(strata: np.ndarray, n_folds: int, rng: np.random.RandomState) -> np.n
 
 
 def _dealt_groups(strata: np.ndarray, groups: np.ndarray, n_folds: int, rng: np.random.RandomState) -> np.ndarray:
-    """The fold of each sample, the same for all samples of a group."""
     counts = np.zeros((groups.max() + 1, strata.max() + 1))
     np.add.at(counts, (groups, strata), 1.0)
     shares = counts / counts.sum(axis=0)  # of each class, so that a rare class weighs as much as a frequent one

@@ -279,15 +279,6 @@ def minimize_response(
 
     `measure` takes points of shape (n_points, n_factors) and gives their responses, NaN where a measurement fails.
     Where the whole design, which stands around `centre`, fails there is no surface, and the search ends.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def response(points):
-    ...     return (points[:, 0] - 0.5) ** 2 + (points[:, 1] + 0.2) ** 2
-    >>> trace = minimize_response(response, np.zeros(2), low=-np.ones(2), high=np.ones(2))
-    >>> trace.points[np.argmin(trace.responses)], len(trace.points)
-    (array([ 0.5, -0.2]), 7)
     """
     points = _unique(koshal_design(centre, delta, low=low, high=high, order=order))
     responses = np.asarray(measure(points), dtype=float)
@@ -347,7 +338,6 @@ def _nearest(points: np.ndarray, best: np.ndarray, order: int) -> np.ndarray:
 
 
 def _rounded(surface: ResponseSurface, point: np.ndarray) -> np.ndarray:
-    """A point rounded to the digits that count, in the box."""
     return np.clip(np.round(point, _DECIMALS), surface.low, surface.high)
 
 
@@ -363,8 +353,6 @@ def _unique(points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Factors:
-    """The positive parameters of a search, with their centre and box."""
-
     names: list[str]
     centre_values: np.ndarray  # on the original scale
     centre: np.ndarray  # decimal logarithms, as the box
@@ -372,18 +360,12 @@ class Factors:
     high: np.ndarray
 
     def parameters(self, point: np.ndarray) -> dict[str, float]:
-        """The parameter values at a point."""
         # Relative to the centre, so that the centre is exactly what the estimator has.
         values = self.centre_values * 10.0 ** (point - self.centre)
         return {name: float(f"{value:.12g}") for name, value in zip(self.names, values, strict=True)}
 
 
 def check_factors(estimator: Any, factors: Any, bounds: Any) -> Factors:
-    """Factors from what the user gives, or one error that names the factor at fault.
-
-    The values of the estimator are the centre, and `bounds` the box, as multiples of the centre, of factors that are
-    given by name only.
-    """
     if isinstance(factors, str) or not isinstance(factors, Mapping | list | tuple) or len(factors) == 0:
         raise ValueError(
             f"factors must be a list of parameter names, or a mapping from name to (low, high), not {shown(factors)}"
@@ -595,7 +577,6 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
 
     @contextmanager
     def _during_fit(self, X: Any, y: Any, params: dict[str, Any]) -> Iterator[None]:
-        """Keep what `_run_search` needs beside the callback that it is given."""
         self._data = (*indexable(X, y), params)
         self._extra: dict[str, Any] = {}
         try:
@@ -640,7 +621,6 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         self.path_ = path
 
     def _subsampled(self, splits: list, y: Any) -> list:
-        """The folds with a random part of each training part, in the order of the samples."""
         if self.subsample is None:
             return splits
         rng = check_parameters(self).random_state
@@ -656,7 +636,6 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         return parts
 
     def _shared_kernels(self, X: Any, y: Any, splits: list, fit_params: Mapping[str, Any]) -> dict[str, Any]:
-        """Further parameters of each candidate, by which its kernels are looked up; none where that cannot be."""
         shared = SharedFoldKernels(self.estimator, self.factors)
         if not shared.possible:
             return {}
@@ -671,14 +650,11 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         return shared.parameters(folds)
 
     def _format_results(self, candidate_params, n_splits, out, more_results=None):
-        """As in `GridSearchCV`, without the parameters that share kernels."""
         chosen = [{name: params[name] for name in params if name not in self._extra} for params in candidate_params]
         return super()._format_results(chosen, n_splits, out, more_results)
 
 
 class _Measure:
-    """Responses of points: cross-validation, as scikit-learn's searches do it."""
-
     def __init__(self, search: ResponseSurfaceSearchCV, evaluate: Any, factors: Factors, cv: Any, progress: Any):
         self.search, self.evaluate, self.factors, self.cv, self.progress = search, evaluate, factors, cv, progress
         self.n_calls, self.n_points, self.n_most = 0, 0, search.max_iter
@@ -718,5 +694,4 @@ class _FixedSplits:
         self.splits = splits
 
     def split(self, X: Any = None, y: Any = None, **_: Any) -> Iterator:
-        """The folds."""
         return iter(self.splits)

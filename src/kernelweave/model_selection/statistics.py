@@ -292,7 +292,6 @@ def _count(signs: np.ndarray) -> tuple[int, int, int]:
 
 
 def _differences(first: Any, second: Any) -> np.ndarray:
-    """Results of the second method less those of the first, flat."""
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if first.shape != second.shape:
         raise ValueError(
@@ -413,6 +412,5 @@ def mean_by_sample(rows: Sequence[np.ndarray], values: Sequence[Any]) -> tuple[n
 
 
 def _t(mean: np.ndarray, error: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarray]:
-    """Statistic and two-sided p-value; 0 and 1 where there is no difference."""
     statistic = np.divide(mean, error, out=np.zeros_like(mean), where=mean != 0.0)
     return statistic, 2.0 * stats.t.sf(np.abs(statistic), freedom)

@@ -40,7 +40,7 @@ _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
 _FOLD_COLUMNS = ["fold", "view", "kernels", "score", "score_together", "difference"]
 _FOLD_COLUMNS += ["stored_samples", "prediction_cost", "samples"]
-N_RESAMPLES = 200  # of a bootstrap: its standard error is then known to 5 per cent
+N_RESAMPLES = 200  # resamples of a bootstrap: its standard error is then known to 5 per cent
 _SEED = 0  # of the bootstrap: all models of all folds see the same resamples
 _SAME = 1e-9  # between a score and the mean that it is, relative: metrics may sum in another order
 _METRICS = ("accuracy", "R2", "squared", "absolute", "area")  # those that are known, means first
@@ -210,7 +210,7 @@ def view_report(
 
 @dataclass(frozen=True)
 class _Job:
-    """What all folds share."""
+    """The data and settings that all folds share."""
 
     subsets: KernelSubsets
     X: Any
@@ -223,12 +223,11 @@ class _Job:
     shared: SharedFoldKernels | None
 
     def fold(self, number: int, train: np.ndarray, test: np.ndarray, seed: int) -> list[dict[str, Any]]:
-        """The results of all models on one fold."""
         train, test = (np.arange(_num_samples(self.X))[part] for part in (train, test))
         objects = self._kernels(train, test)
         together, *others = self.parts
         estimator = self.subsets.of(together.names, objects)
-        known: dict[bytes, Scored] = {}  # what the whole model reaches, by the samples it was scored on
+        known: dict[bytes, Scored] = {}  # scores of the whole model, by the samples it was scored on
         record, whole = self._measured(together, estimator, train, test, seed, None, known)
         if whole is None:
             return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
@@ -277,7 +276,6 @@ class _Job:
         return {**record, "predicted": new, "stored_samples": stored, "prediction_cost": cost}, fitted
 
     def _kernels(self, train: np.ndarray, test: np.ndarray) -> Any:
-        """The kernels of a fold, whose values are looked up; None where each model is to compute them itself."""
         if self.shared is None:
             return None
         try:
@@ -287,13 +285,11 @@ class _Job:
         return next(iter(self.shared.parameters([fold]).values()))
 
     def _rows(self, values: Any, rows: np.ndarray) -> Any:
-        """These samples of an array; a value without an entry for each sample as it is."""
         has_rows = hasattr(values, "__len__") or hasattr(values, "shape")
         fits = has_rows and not isinstance(values, str) and _num_samples(values) == _num_samples(self.X)
         return _safe_indexing(values, rows) if fits else values
 
     def _scored(self, fitted: Any, rows: np.ndarray) -> Scored:
-        """The score of a fitted model on some samples, and what it is made of."""
         return Scored(fitted, self._rows(self.X, rows), self._rows(self.y, rows), self.scorer, rows)
 
     def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
@@ -314,7 +310,6 @@ class _Job:
 
 
 def _parts(subsets: KernelSubsets) -> list[_Part]:
-    """The models to compare: the one with all kernels first."""
     parts = [_Part(_ALL, "together", subsets.names)]
     for view, names in subsets.views.items():
         others = [name for name in subsets.names if name not in names]
@@ -325,7 +320,6 @@ def _parts(subsets: KernelSubsets) -> list[_Part]:
 
 
 def _shared(model: Any, n_samples: int, n_jobs: int | None, n_folds: int) -> SharedFoldKernels | None:
-    """The means to share kernels in a fold, or None where that is not possible."""
     shared = SharedFoldKernels(model, [])
     if not shared.possible:
         return None
@@ -334,7 +328,6 @@ def _shared(model: Any, n_samples: int, n_jobs: int | None, n_folds: int) -> Sha
 
 
 def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
-    """Costs by kernel name, where some are given by the name of a view."""
     if not isinstance(costs, Mapping | pd.Series):
         return costs
     by_view = {name: costs[view] for view, names in views.items() if view in costs for name in names}
@@ -342,7 +335,6 @@ def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
 
 
 def one_metric(scoring: Any) -> Any:
-    """The given metric, or an error where there are several."""
     if scoring is None or isinstance(scoring, str) or callable(scoring):
         return scoring
     raise ValueError(f"scoring must be one metric, by name or as a callable, not {shown(scoring)}")
@@ -376,7 +368,6 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
 
 
 def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
-    """One row for each model, from the results of the folds."""
     rows = []
     for part in job.parts:
         own = folds[(folds["view"] == part.view) & (folds["kernels"] == part.kernels)]
@@ -398,7 +389,7 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
 
 
 def _p_value(folds: pd.DataFrame, units: Units) -> float:
-    """Of the test of a model against the whole model, on the samples that both were tested on.
+    """The p-value of a model against the whole model, on the samples that both were tested on.
 
     NaN where these are one unit only.
     """
@@ -425,7 +416,7 @@ def _p_value(folds: pd.DataFrame, units: Units) -> float:
 
 
 class Units:
-    """What is drawn in a bootstrap, and counted in a test: samples, or groups of them, which are drawn together."""
+    """The units of a bootstrap and of a test: samples, or groups of them, which are drawn together."""
 
     def __init__(self, groups: Any):
         self.of_sample = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
@@ -443,7 +434,7 @@ class Units:
 
 
 class Scored:
-    """The score of a fitted model on the test samples of a fold, and once it is taken apart what it is made of.
+    """The score of a fitted model on the test samples of a fold and, after `take_apart`, the values it is made of.
 
     `rows` are the positions of these samples among all; `samples` are scores whose mean the score is, and `resampled`
     otherwise what it is in each resample of a bootstrap.
@@ -463,13 +454,11 @@ class Scored:
 
     @property
     def metrics(self) -> set[str]:
-        """Which metrics the score may be."""
         ranked = _ranked(*self._given)
         is_area = ranked is not None and self._is(_areas(*ranked, np.ones((1, len(self.rows))))[0])
         return {*self._means, *(["area"] if is_area else [])}
 
     def take_apart(self, metric: str | None, units: Units) -> None:
-        """Take the score apart, as one of its metrics, and forget the model."""
         model, X, y = self._given
         if not np.isfinite(self.score):  # not defined on these samples, and of no use on some of them
             self.resampled = np.full(N_RESAMPLES, np.nan)
@@ -484,7 +473,6 @@ class Scored:
         self._given, self._scorer, self._means = None, None, {}
 
     def resampled_score(self, units: Units) -> np.ndarray:
-        """The score in each resample."""
         if self.samples is None:
             return np.asarray(self.resampled)
         counts = units.drawn(self.rows)
@@ -493,10 +481,10 @@ class Scored:
 
 
 def take_apart(models: Sequence[Scored], units: Units) -> None:
-    """Find out what the score is, of all models of a fold, and take it apart.
+    """Find which metric the score is, from all models of a fold, and take it apart.
 
-    A metric is told by its values, for it may be given as any callable. Of a few samples two metrics may have the same
-    value by chance, but not for all models, unless these are all right.
+    The metric is recognised by its values, since it may be given as any callable. Of a few samples two metrics may have
+    the same value by chance, but not for all models, unless these are all right.
     """
     defined = [one for one in models if np.isfinite(one.score)]
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()
@@ -571,7 +559,6 @@ class _CachedModel:
         self._drawn: Any = None
 
     def at(self, rows: np.ndarray, drawn: Any) -> _CachedModel:
-        """The same model; `drawn` are the samples at these positions."""
         self._rows, self._drawn = rows, drawn
         return self
 
@@ -587,5 +574,5 @@ class _CachedModel:
                 self._outputs[name] = np.asarray(own(self._X))
             return self._outputs[name][self._rows]
 
-        output.__name__ = name  # by which scikit-learn's scorers tell what they have
+        output.__name__ = name  # by which scikit-learn's scorers recognise the model
         return output

@@ -159,7 +159,6 @@ def view_importance(
 
 
 def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """The columns of each view of the model, as positions in X; none where they are not known."""
     inside = fitted_model(model)
     names = Views(X).names
     if inside is not None and not has_steps_before(model):
@@ -216,7 +215,6 @@ def _lacking(X: Any, columns: np.ndarray) -> np.ndarray:
 
 
 def _order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """A random order of the samples, in which each takes the place of one of its stratum."""
     order = np.arange(len(strata))
     for stratum in np.unique(strata[strata >= 0]):
         rows = np.flatnonzero(strata == stratum)
@@ -225,7 +223,6 @@ def _order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 
 
 def _permuted(X: Any, columns: np.ndarray, order: np.ndarray) -> Any:
-    """A copy of X in which these columns, together, are in another order."""
     if sp.issparse(X):
         return _permuted_matrix(X, order, columns)
     if not isinstance(X, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""What people would otherwise take, and late integration: models that `compare` sets beside kernel machines.
+"""Baselines that `compare` sets beside kernel machines: models of all columns, and late integration of views.
 
 `ColumnModel` is logistic or ridge regression, a random forest or gradient boosting on all columns. `StackedViews` is a
 kernel machine for each view and a regression on their decision values: with f_v(x) those of view v, and mean_v their
@@ -68,7 +68,6 @@ class Decisions(BaseEstimator):
         return np.ravel(values)
 
     def _outputs(self) -> list[Any]:
-        """What the columns of decision values stand for: all classes, or the only output."""
         several = self.task_ == "classification" and len(self.classes_) > 2
         return list(self.classes_) if several else [0]
 
@@ -76,7 +75,6 @@ class Decisions(BaseEstimator):
         raise NotImplementedError
 
     def _n_terms(self) -> int:
-        """How many terms a decision value sums."""
         raise NotImplementedError
 
     def _decided(self, X: Any) -> np.ndarray:
@@ -107,7 +105,6 @@ class Decisions(BaseEstimator):
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def score(self, X: Any, y: Any) -> float:
-        """Accuracy, or the share of variance that a regression explains (R2)."""
         measure = accuracy_score if self.task_ == "classification" else r2_score
         return float(measure(y, self.predict(X)))
 
@@ -156,21 +153,20 @@ FOR_FEW = {"max_leaf_nodes": 8, "max_features": 0.3}
 LEAF, SMALL_LEAF = 20, 5  # samples of a leaf; the smaller one where most columns are flags of rare categories
 MOST_COLUMNS = 1000  # of which a split is the best
 LARGE, RAREST = 10_000, 20
-COMPONENTS = 50  # of documents, and of sparse tables, that gradient boosting reads
+COMPONENTS = 50  # components of documents and sparse tables that gradient boosting reads
 
 
 class ColumnModel(Decisions):
     """Logistic or ridge regression, a random forest or gradient boosting of scikit-learn on all columns of X.
 
     The columns of all views become one table of numbers, to which the model is fitted: what is often taken in the place
-    of kernel machines over several views. Of the fitted model only arrays are kept, coefficients or the nodes of trees,
-    so that it can be saved without code.
+    of kernel machines over several views. Of the fitted model only arrays are kept (`scores_`), coefficients or the
+    nodes of trees, so that it can be saved without code; no training sample is (`n_stored_` is None).
 
     Parameters
     ----------
     estimator : {"linear", "forest", "boosting"}
-        "linear": logistic regression, or ridge regression where the task is one. "forest": `RandomForestClassifier` or
-        `RandomForestRegressor`. "boosting": `HistGradientBoostingClassifier` or `HistGradientBoostingRegressor`.
+        "linear" is logistic regression, or ridge regression where the task is one.
     preparation : transformer or None
         What makes numbers of the columns, mostly a `ColumnTransformer`. None is for columns of numbers: a missing one
         is taken as the median of its column, and those of linear models are scaled. Gradient boosting takes missing
@@ -178,8 +174,7 @@ class ColumnModel(Decisions):
         documents and of sparse tables.
     task : {"classification", "regression"}
     C : float
-        Of linear models: the cost of errors, which the squared coefficients are weighed against. Ridge regression has
-        the penalty ``alpha = 1 / C``.
+        Of linear models: the cost of errors; ridge regression has the penalty ``alpha = 1 / C``.
     n_trees : int
         Of a forest.
     learning_rate : float
@@ -187,21 +182,6 @@ class ColumnModel(Decisions):
     n_jobs : int or None
         Threads that a forest is grown by; the result does not depend on it.
     random_state : int, RandomState or None
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        For a classification.
-    task_, kind_ : str
-        The task and the kind of model of the fit.
-    design_ : Design
-        The fitted preparation.
-    scores_ : LinearScores or TreeSum
-        What is kept of the fitted model.
-    n_stored_ : None
-        Number of training samples that are kept: the model needs none.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -249,19 +229,7 @@ class ColumnModel(Decisions):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ColumnModel:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-            Columns are named ``view__column``; those without a prefix form the view ``rest``.
-        y : array of shape (n_samples,)
-            Class labels, or numbers.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the model; columns of a data frame are named ``view__column``, others form the view ``rest``."""
         with unchanged_on_failure(self):
             given = check_parameters(self)
             check_row_labels(X, y=y)
@@ -276,7 +244,6 @@ class ColumnModel(Decisions):
         return self
 
     def _fitted(self, given: Any, table: Any, targets: np.ndarray) -> LinearScores | TreeSum:
-        """What is kept of the model that is fitted to a table."""
         if given.estimator == "linear":
             return LinearScores.of(linear_model(given.task, given.C).fit(table, targets))
         if given.estimator == "forest":
@@ -287,29 +254,18 @@ class ColumnModel(Decisions):
 
     @property
     def views(self) -> list[str]:
-        """The names of the views whose columns the model reads."""
         check_is_fitted(self)
         return list(self._columns_by_view())
 
     def contributions(self, X: Any) -> pd.DataFrame:
         """By how much each view changes the decision value of each sample: its value less that without the view.
 
-        Without a view means that all its columns are taken as missing, as for a sample that lacks the view.
+        Without a view means that all its columns are taken as missing, as for a sample that lacks the view. Columns are
+        the views and ``"intercept"``, pairs of class and view where there are more than two classes. Each row adds up
+        to the decision value: the intercept is what the views leave. It is the same for all samples that have all cells
+        in a linear model, whose parts are those of the coefficients; in other models it also has what views do only
+        together.
 
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        DataFrame
-            One row for each sample, with the row labels of X. Columns are the views and ``"intercept"``, pairs of class
-            and view where there are more than two classes. Each row adds up to the decision value: the intercept is
-            what the views leave. It is the same for all samples that have all cells in a linear model, whose parts are
-            those of the coefficients; in other models it also has what views do only together.
-
-        Examples
-        --------
         >>> import pandas as pd
         >>> from kernelweave.recipes.baselines import ColumnModel
         >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
@@ -330,23 +286,11 @@ class ColumnModel(Decisions):
         return self._as_contributions(parts, list(groups), X)
 
     def coefficients(self) -> pd.Series | pd.DataFrame:
-        """The coefficients of logistic or ridge regression.
+        """The coefficients of logistic or ridge regression by view and feature, a column for each of several classes.
 
         They are those of features as the preparation makes them: of numbers in units of their standard deviation, as
-        `CohortModel` and the default prepare them, of categories and of words.
+        `CohortModel` and the default prepare them, of categories and of words. A forest has none: a ValueError.
 
-        Returns
-        -------
-        Series, or DataFrame of shape (n_features, n_classes)
-            By view and feature; a data frame with a column for each class where there are more than two.
-
-        Raises
-        ------
-        ValueError
-            If the model is a forest or gradient boosting, which have none.
-
-        Examples
-        --------
         >>> import pandas as pd
         >>> from kernelweave.recipes.baselines import ColumnModel
         >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
@@ -378,7 +322,6 @@ class ColumnModel(Decisions):
         return self.design_.views(getattr(self, "feature_names_in_", None))
 
     def _numbers(self, views: Views, without: np.ndarray | None = None) -> Any:
-        """The table that the model takes."""
         table = self.design_.table(views, without)
         return table.toarray() if self.kind_ == "boosting" and sp.issparse(table) else table
 
@@ -395,7 +338,6 @@ class ColumnModel(Decisions):
         return self.scores_.n_terms
 
     def _lookups(self) -> list:
-        """Precomputed matrices that a saved model needs: none."""
         return []
 
 
@@ -478,21 +420,15 @@ class StackedViews(Decisions):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        For a classification.
     machines_ : list of MKLClassifier or MKLRegressor or None
         Fitted to all training samples that have the view; None for a view that too few of them have, or samples of one
         class only.
-    views_ : list of str
     coef_ : ndarray of shape (n_outputs, n_views, n_values)
         What decision values are multiplied by; a machine of more than two classes has one value for each class.
     means_ : ndarray of shape (n_views, n_values)
         What is subtracted from decision values before.
-    intercept_ : ndarray of shape (n_outputs,)
     n_stored_ : int
         Number of training samples that are support vectors of some machine.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -513,21 +449,7 @@ class StackedViews(Decisions):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> StackedViews:
-        """Fit the machines and the regression on their decision values.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_samples, n_features)
-            Columns are named by view.
-        y : array of shape (n_samples,)
-            Class labels, or numbers.
-        groups : array of shape (n_samples,), optional
-            Samples of one group are in one fold.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the machines and the regression on their decision values; samples of one group are in one fold."""
         with unchanged_on_failure(self):
             given = check_parameters(self)
             machines = self._checked_machines()
@@ -614,7 +536,6 @@ class StackedViews(Decisions):
 
     @property
     def views(self) -> list[str]:
-        """The names of the views."""
         check_is_fitted(self)
         return list(self.views_)
 
@@ -622,17 +543,8 @@ class StackedViews(Decisions):
         """What each view adds to the decision value of each sample; with the intercept, the parts add up to it.
 
         The part of a view is ``<w_v, f_v(x) - mean_v>``: coefficients times decision values of its machine, less their
-        means over the training samples. It is exactly 0 for a view that the sample lacks.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        DataFrame
-            One row for each sample, with the row labels of X. Columns are the views and ``"intercept"``, pairs of class
-            and view where there are more than two classes.
+        means over the training samples. It is exactly 0 for a view that the sample lacks. Columns are the views and
+        ``"intercept"``, pairs of class and view where there are more than two classes.
         """
         check_is_fitted(self)
         return self._as_contributions(self._parts(X), self.views_, X)
@@ -669,7 +581,6 @@ class StackedViews(Decisions):
         return np.flatnonzero([any(_is_of(name, view) for view in self.views_) for name in names])
 
     def _presence(self, X: Any) -> np.ndarray:
-        """Which samples have which views, of shape (n_samples, n_views)."""
         if not isinstance(X, pd.DataFrame):
             raise ValueError("StackedViews needs a data frame with columns named by view (see stack_views)")
         return np.column_stack([_columns(X, view).notna().to_numpy().any(axis=1) for view in self.views_])
@@ -677,17 +588,8 @@ class StackedViews(Decisions):
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give precomputed kernels new samples, and return these as an X to predict, as `MKLClassifier` does.
 
-        Parameters
-        ----------
-        blocks : dict from view or kernel name to DataFrame
-            By the name of a precomputed kernel in some machine, or of the view where its machine has one such kernel.
-        diagonal : dict from name to Series, array or number, or one of these for all kernels, or None
-            As in `MKLClassifier.extend_kernels`.
-
-        Returns
-        -------
-        DataFrame of shape (n_new, n_features_in_)
-            The new samples, in the order in which they first occur; columns that are no ids are missing.
+        Blocks are named by a precomputed kernel in some machine, or by the view where its machine has one such kernel.
+        New samples are in the order in which they first occur; columns that are no ids are missing.
         """
         check_is_fitted(self)
         if not isinstance(blocks, Mapping) or not blocks:
@@ -717,7 +619,6 @@ class StackedViews(Decisions):
 
     @property
     def matrices(self) -> dict[str, Any]:
-        """The kernels that look samples up by id, fitted, by the names that `extend_kernels` takes."""
         check_is_fitted(self)
         found = {name: (self.machines_[place], kernel) for name, (place, kernel) in self._lookups_by_name().items()}
         return {
@@ -745,7 +646,6 @@ class StackedViews(Decisions):
         return taking[name]
 
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
-        """The precomputed matrices that the machines look new samples up in."""
         return [found for machine in self.machines_ if machine is not None for found in lookups_of(machine)]
 
 

@@ -60,7 +60,7 @@ class CohortModel(BaseEstimator):
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
     linear and a Gaussian kernel, chooses the method's setting by inner cross-validation, fits it to all samples, and
-    calibrates its decision values. The method's model minimises what its own docstring states, see ``docs/recipes.md``.
+    calibrates its decision values. The method's model minimises what its own docstring states.
 
     Parameters
     ----------
@@ -229,7 +229,6 @@ class CohortModel(BaseEstimator):
         return self._table(X)[0]
 
     def _table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
-        """The table, and which samples have a view that the method needs."""
         check_is_fitted(self)
         X, _ = check_new_data(self, self._with_ids(X), self._layout.used())
         table, present = self._layout.table(X)
@@ -275,7 +274,6 @@ class CohortModel(BaseEstimator):
         return self._values(X)[0]
 
     def _values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Decision values, or standardised predictions, and which samples the model decides on."""
         table, decided = self._table(X)
         return self._with_constants(self.model_, table, decided), decided
 
@@ -407,7 +405,6 @@ class CohortModel(BaseEstimator):
         return (values - self.target_mean_) / self.target_scale_
 
     def _fit_layout(self, frame: pd.DataFrame, matrices: Mapping[str, Any]) -> TableLayout:
-        """Decide what the columns hold and what the method reads; sets `kinds_`."""
         absent = [name for name in matrices if name not in frame.columns]
         if absent:
             raise ValueError(
@@ -421,7 +418,7 @@ class CohortModel(BaseEstimator):
         return TableLayout.of(frame, self.kinds_)
 
     def _fit_groups(self, frame: pd.DataFrame, matrices: Any, y: Any, groups: Any) -> np.ndarray | None:
-        """The groups that stay together in folds, equal samples too; what gives the target away is noted."""
+        """The groups that stay together in folds, equal samples too; notes what gives the target away."""
         groups = None if groups is None else checked_groups(groups, len(frame))
         twins = find_twins(frame, self.kinds_, matrices)
         self.decisions_ += [] if twins is None else [twins.sentence]
@@ -459,7 +456,6 @@ class CohortModel(BaseEstimator):
         return np.asarray(present[:, [self._layout.names.index(name) for name in self._needs]].any(axis=1))
 
     def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Positions of the samples that the model is fitted to, or an error where they are of one class."""
         kept = np.flatnonzero(self._decidable(present))
         if self.task_ == "classification" and len(np.unique(targets[kept])) < 2:
             only = self.classes_[targets[kept]][:1].tolist()
@@ -514,7 +510,6 @@ class CohortModel(BaseEstimator):
                 self.decisions_ += [] if text in self.decisions_ else [f"{text[:1].upper()}{text[1:]}."]
 
     def _read_views(self) -> list[str]:
-        """The needed views that the fitted model reads: kernels without weight are not evaluated any more."""
         active = getattr(self.model_, "active_kernels_", None)
         if active is None or self.method in ("localized", "concatenation"):
             return self._needs
@@ -563,7 +558,7 @@ class CohortModel(BaseEstimator):
             )
 
     def _count_lacking(self, targets: np.ndarray, kept: np.ndarray) -> None:
-        """Let inner scores count also the samples that the fit leaves out, so that scores of all methods compare."""
+        """Let inner scores count the samples that the fit leaves out too, so that scores of all methods compare."""
         lacking = np.delete(targets, kept)
         if not len(lacking):
             return
@@ -575,7 +570,6 @@ class CohortModel(BaseEstimator):
         self.settings_ = self.settings_.assign(score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread)
 
     def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
-        """The calibration by decision values of samples that models were not fitted to."""
         tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
         if not tested.any():
             self.decisions_.append("Probabilities are calibrated by the training samples themselves.")
@@ -607,7 +601,6 @@ class CohortModel(BaseEstimator):
         return every
 
     def _with_constants(self, model: Any, table: pd.DataFrame, decided: np.ndarray) -> np.ndarray:
-        """Decision values of all samples of a table, of which the model decides on some."""
         constant = self._constant()
         values = np.repeat(constant[None], len(table), axis=0)
         values = values[:, 0] if len(constant) == 1 else values
@@ -616,7 +609,6 @@ class CohortModel(BaseEstimator):
         return values
 
     def _constant(self) -> np.ndarray:
-        """Decision values of samples that the model cannot decide on."""
         if self.task_ == "regression":
             return np.zeros(1)
         logs = np.log(self._prior)
@@ -664,7 +656,6 @@ def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
 
 
 def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
-    """What `CohortModel.extend_kernels` returns."""
     if not isinstance(blocks, Mapping) or not blocks:
         raise ValueError(f"extend_kernels needs a dict from names of matrices to blocks, not {shown(blocks)}")
     inner = model.model_
@@ -697,7 +688,6 @@ def _matrices(model: Any) -> dict[str, Any]:
 
 
 def _known_diagonal(matrix: Any, block: Any, diagonal: Any, name: str) -> Any:
-    """The similarity of new samples to themselves; None where the block has it, or nothing is known of it."""
     given = diagonal.get(name) if isinstance(diagonal, Mapping) else diagonal
     if given is not None:
         return given

@@ -2,7 +2,7 @@
 
 The transformer, mostly a `ColumnTransformer`, gets the columns of X as a data frame (or an array where X is one), with
 NaN in missing cells, of all samples, also of those that lack views. A column that it takes as documents, by its name
-alone rather than in a list, has the empty text in the place of missing ones.
+alone rather than in a list, has empty text where a document is missing.
 
 Gradient boosting takes missing numbers as they are, needs no scaling, and reads a table that is not sparse, in time
 that grows with its columns. So `lean_preparation` neither fills in nor scales numbers for it, and reduces documents and
@@ -37,24 +37,6 @@ class Design:
     """A fitted transformer of whole samples, and the kind of table that it takes.
 
     Made by `Design.fit`.
-
-    >>> import pandas as pd
-    >>> from sklearn.compose import ColumnTransformer
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from sklearn.impute import SimpleImputer
-    >>> from kernelweave.recipes.design import Design
-    >>> from kernelweave.views import Views
-    >>> X = pd.DataFrame({"lab__age": [30.0, None, 50.0], "note__text": ["is tall", "tall", None]})
-    >>> parts = [("numbers", SimpleImputer(), ["lab__age"]), ("note", CountVectorizer(), "note__text")]
-    >>> design = Design.fit(ColumnTransformer(parts, sparse_threshold=0.0), Views(X))
-    >>> design.table(Views(X))
-    array([[30.,  1.,  1.],
-           [40.,  0.,  1.],
-           [50.,  0.,  0.]])
-    >>> design.table(Views(X), without=design.views(Views(X).names)["note"])
-    array([[30.,  0.,  0.],
-           [40.,  0.,  0.],
-           [50.,  0.,  0.]])
     """
 
     def __init__(
@@ -76,7 +58,6 @@ class Design:
 
     @classmethod
     def fit(cls, transformer: Any, views: Views, y: Any = None, *, components: int | None = None) -> Design:
-        """Fit a copy of a transformer to all samples."""
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
         design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
@@ -126,7 +107,6 @@ class Design:
         return values
 
     def views(self, names: np.ndarray | None) -> dict[str, np.ndarray]:
-        """The views that the transformer reads, in order, each with the positions of its columns in X."""
         if names is None:
             return {REST: self.read}
         groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
@@ -166,7 +146,6 @@ class Design:
 
 
 def _names_out(transformer: Any, columns: list[str], width: int) -> list[str]:
-    """What a transformer calls its features, or their numbers."""
     for names in ([], [columns]):  # of a table without names it has to be given them
         try:
             found = [str(name) for name in transformer.get_feature_names_out(*names)]
@@ -183,13 +162,11 @@ def _are_numbered(found: list[str], columns: list[str]) -> bool:
 
 
 def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:
-    """Positions of the columns that parts take alone, as a sequence."""
     alone = [columns for _, _, columns in transformer.transformers if isinstance(columns, str | Integral)]
     return np.concatenate([np.empty(0, dtype=int), *(_positions(table, columns) for columns in alone)])
 
 
 def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
-    """Positions of the columns that some part of a fitted transformer reads."""
     read: set[int] = set()
     for _, part, columns in transformer.transformers_:
         if not (isinstance(part, str) and part == "drop"):
@@ -198,7 +175,6 @@ def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
 
 
 def _positions(table: Any, columns: Any) -> np.ndarray:
-    """Positions of columns that are given as a `ColumnTransformer` takes them: by name, position, slice or mask."""
     places = pd.Series(np.arange(table.shape[1]), index=getattr(table, "columns", None))
     ends = (columns.start, columns.stop) if isinstance(columns, slice) else np.ravel(np.asarray(columns, dtype=object))
     is_named = any(isinstance(end, str) for end in ends)
@@ -277,7 +253,6 @@ def _column(table: Any, place: int) -> Any:
 
 
 def _reduced(transformer: Any, given: Any, components: int) -> Any:
-    """A transformer, with its leading singular directions where it makes more features than there are to be."""
     n_samples, width = clone(transformer).fit_transform(given).shape
     if width <= components:
         return transformer

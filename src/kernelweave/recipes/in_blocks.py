@@ -1,4 +1,4 @@
-"""`CohortModel` on samples in files: what is decided from some of them, and the model of all others, block by block.
+"""`CohortModel` on samples in files: some of them decide on settings, and the model is fitted to the others by blocks.
 
 A fifth of the samples, at most 5000, are drawn and read into memory. `CohortModel.fit` decides with them what columns
 hold, how views are prepared and which setting is best. The model with this setting is fitted to all other samples on
@@ -26,14 +26,12 @@ FITTED = "fitted"  # the weights of samples: 0 for those that the fit leaves out
 
 
 def in_memory(model: Any, table: TableInBlocks, y: Any) -> tuple[pd.DataFrame, Any]:
-    """X and y of a table that is read whole, or an error where it does not fit."""
     check_fits(table)
     y = targets_given(model, table, y)
     return table.rows(0, table.n_samples), table.targets(0, table.n_samples) if y is None else y
 
 
 def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
-    """Fit a `CohortModel` with an approximation to samples in files."""
     if model.method in ("stacking", "linear", "forest", "boosting"):
         raise ValueError(
             f"the method {model.method!r} is fitted to samples in memory; methods that read files block by block are "
@@ -69,7 +67,6 @@ def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
 
 
 def _at(table: TableInBlocks, y: np.ndarray | None, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
-    """X and targets of the samples at some positions, in ascending order."""
     frames, targets = [], []
     for number in np.unique(rows // table.block_size).tolist():
         first, last = table.limits(number)

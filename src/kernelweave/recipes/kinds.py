@@ -98,7 +98,6 @@ def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
 
 
 def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
-    """The kinds that were found, with those that the user gives in their place."""
     if isinstance(given, pd.DataFrame) and "kind" in given:
         given = given["kind"]
     if not isinstance(given, pd.Series | Mapping):
@@ -128,7 +127,6 @@ def as_frame(X: Any) -> pd.DataFrame:
 
 
 def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
-    """The view of each column of a data frame."""
     names = [str(name) for name in X.columns]
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
@@ -199,7 +197,6 @@ def _kind_of_numbers(values: np.ndarray, what: str) -> tuple[str, str]:
 
 
 def _kind_of_objects(values: np.ndarray, is_categorical: bool) -> tuple[str, str]:
-    """The kind of a column of objects, none of them missing."""
     texts = sum(isinstance(value, str) for value in values)
     if any(is_date(value) for value in values):
         return LEFT_OUT, "dates or time spans: turn them into numbers, such as days since the first"
@@ -222,7 +219,6 @@ def _kind_of_objects(values: np.ndarray, is_categorical: bool) -> tuple[str, str
 
 
 def _kind_of_different(values: np.ndarray, cells: list[str], texts: int, different: int) -> tuple[str, str]:
-    """The kind of a column of text that differs in most samples."""
     spells = [_spells_number(cell) for cell in cells]
     if all(spells):
         return NUMBER, "text that spells numbers"
@@ -296,7 +292,6 @@ _WORDS = {NUMBER: "numbers", CATEGORY: "categories", TEXT: "text"}
 
 
 def about_columns(kinds: pd.DataFrame) -> list[str]:
-    """What each view holds, and which columns are left out."""
     alike: dict[tuple[str, ...], dict[str, pd.DataFrame]] = {}
     for view, part in kinds.groupby("view", sort=False):
         used = part["kind"].value_counts().drop(LEFT_OUT, errors="ignore")
@@ -327,7 +322,6 @@ def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
 
 
 def named_columns(names: Iterable[Any]) -> str:
-    """Names in quotes, of which at most some are given."""
     given = [repr(str(name)) for name in names]
     more = f" and {len(given) - _SHOWN} more" if len(given) > _SHOWN else ""
     return f"{', '.join(given[:_SHOWN])}{more}"
@@ -343,7 +337,6 @@ def _counted(part: pd.DataFrame, used: pd.Series) -> str:
 
 
 def about_matrix(matrix: Precomputed, table: pd.DataFrame) -> list[str]:
-    """Whether a similarity matrix is repaired."""
     ids = table[[matrix.view]].dropna()
     K = matrix.fit(ids).gram(ids)
     smallest = approximate_smallest(K)

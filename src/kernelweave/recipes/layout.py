@@ -27,15 +27,13 @@ LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
 
 @dataclass(frozen=True, eq=False)
 class ViewColumns:
-    """The columns of one view."""
-
     name: str
     # where the columns are among the features of X; a sparse view has a feature for each of its columns
     positions: np.ndarray
     names: list[str]  # what the columns are called in the table
     kinds: list[str]  # "number", "category" or "text" for each column, or "similarity"
     is_sparse: bool = False  # whether the view is one column of sparse rows in the table
-    # (n_columns,): of a view of numbers without gaps: what stands in the place of gaps of new samples
+    # (n_columns,): of a view of numbers without gaps: the means, which fill gaps of new samples
     means: np.ndarray | None = None
 
     @property
@@ -48,19 +46,7 @@ class ViewColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The views that a model reads.
-
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.layout import TableLayout
-    >>> X = pd.DataFrame({"a__x": [1, 2], "a__ok": [True, None], "b__code": ["u17", "w23"]}, index=["ann", "bob"])
-    >>> layout = TableLayout.of(X, column_kinds(X))
-    >>> table, present = layout.table(X)
-    >>> table
-         a__x
-    ann   1.0
-    bob   2.0
-    """
+    """The views that a model reads."""
 
     views: list[ViewColumns]
     # whether one transformer reads the columns of all views together: documents of samples that lack a view are then
@@ -69,7 +55,6 @@ class TableLayout:
 
     @classmethod
     def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
-        """The layout of all columns that are not left out."""
         widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
         starts = np.concatenate([[0], np.cumsum(widths)])
         groups: dict[str, list[int]] = {}
@@ -81,7 +66,6 @@ class TableLayout:
         return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
-        """The layout of some of the views."""
         views = [view for view in self.views if view.name in names]
         if joined and any(view.is_sparse for view in views) and not all(view.is_sparse for view in views):
             views = [_dense(view) for view in views]
@@ -96,7 +80,6 @@ class TableLayout:
         return [view.name for view in self.views]
 
     def used(self) -> np.ndarray:
-        """Positions of all features that are read, ascending."""
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
 
     def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
@@ -238,7 +221,6 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
 
 
 def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
-    """Columns of numbers as float64, NaN where one is missing, or an error that names column and sample."""
     block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
     if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
         values = block.to_numpy(dtype=np.float64)

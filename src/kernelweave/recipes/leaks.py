@@ -1,4 +1,4 @@
-"""What makes scores too good: columns that equal the target, and equal samples in training and test folds.
+"""Leaks, which make scores too good: columns that equal the target, and equal samples in training and test folds.
 
 **Copies of the target** equal it one to one under another name: a leak, or a perfect biomarker.
 
@@ -55,16 +55,7 @@ _CHUNK = 256  # columns that are probed together
 
 
 def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) -> list[str]:
-    """The columns that equal the target one to one.
-
-    >>> import pandas as pd
-    >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.leaks import copies_of_target
-    >>> y = ["ill", "well"] * 20
-    >>> X = pd.DataFrame({"a__x": range(40), "b__code": [1.0, 0.0] * 20})
-    >>> copies_of_target(X, y, column_kinds(X), "classification")
-    ['b__code']
-    """
+    """The columns that equal the target one to one."""
     y = np.ravel(np.asarray(y))
     labels = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)[1].reshape(-1)
     numbers = y.astype(np.float64) if task == "regression" else None
@@ -79,7 +70,6 @@ def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) ->
 
 
 def copies_sentence(names: list[str]) -> str:
-    """A warning about such columns."""
     one = len(names) == 1
     return (
         f"the {'column' if one else 'columns'} {named_columns(names)} {'equals' if one else 'equal'} the target one to "
@@ -96,7 +86,6 @@ def _sparse(X: pd.DataFrame) -> list[Any]:
 def _columns(
     X: pd.DataFrame, kinds: pd.DataFrame, labels: np.ndarray, numbers: np.ndarray | None
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Names, values (numbers, or codes of texts) and presence of the columns that may be copies."""
     used = np.flatnonzero(~kinds["kind"].isin([LEFT_OUT, SIMILARITY]).to_numpy())
     for names, block, present in _blocks(X, used):
         is_codes = present is None and block.dtype.kind == "i"
@@ -185,7 +174,7 @@ def _is_function(values: np.ndarray, numbers: np.ndarray) -> bool:
 MOST_EXPECTED = 0.05  # chance twins
 FEWEST_DIFFERENT = 10  # samples of a part, so that there are 45 pairs by which shares are known
 _MOST_PARTS = 8
-_DIGITS = 6  # of a similarity: those of two equal samples differ by rounding, which is far less
+_DIGITS = 6  # of similarities: those of two equal samples differ by rounding, which is far less
 
 
 @dataclass(frozen=True)
@@ -208,15 +197,7 @@ class Twins:
 def find_twins(
     X: pd.DataFrame, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None
 ) -> Twins | None:
-    """The samples that are equal in all views; None where there are none, or where they may be equal by chance.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.kinds import as_frame, column_kinds
-    >>> from kernelweave.recipes.leaks import find_twins
-    >>> X = as_frame(np.random.default_rng(0).normal(size=(10, 3))[[0, 1, 2, 3, 4, 5, 6, 7, 0, 1]])
-    >>> find_twins(X, column_kinds(X)).sentence
-    '4 samples are equal to another one in all views (2 different ones): they are kept together, ...
-    """
+    """The samples that are equal in all views; None where there are none, or where they may be equal by chance."""
     views = _views(X, kinds, matrices or {})
     if not views or len(X) < 2:
         return None
@@ -236,13 +217,7 @@ def find_twins(
 
 
 def merged_groups(groups: Any, twins: Twins | None) -> np.ndarray | None:
-    """Groups in which the samples of a group, and equal ones, are together; None where there are neither.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.leaks import Twins, merged_groups
-    >>> merged_groups(["a", "a", "b", "c", "d"], Twins(np.array([0, 1, 1, 2, 3]), 2, 1)).tolist()
-    [0, 0, 0, 1, 2]
-    """
+    """Groups in which the samples of a group, and equal ones, are together; None where there are neither."""
     given = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1].reshape(-1)
     if given is None or twins is None:
         return given if twins is None else twins.sets
@@ -312,7 +287,7 @@ def _hashed(block: np.ndarray, first: int) -> np.ndarray:
 
 
 def _equal(views: list[_View], rows: np.ndarray) -> np.ndarray:
-    """The same number for samples, of those at some positions, that are equal in all views.
+    """Numbers that are the same for samples, at some positions, that are equal in all views.
 
     Those that differ from all others are left out of the next view, so that there is mostly little to do.
     """
@@ -387,7 +362,6 @@ def _parts(unusual: np.ndarray) -> np.ndarray:
 
 
 def _every(views: list[_View], rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """The blocks of all views, each with the number of columns before it."""
     first = 0
     for view in views:
         for block in view.blocks(rows):

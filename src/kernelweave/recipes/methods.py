@@ -1,4 +1,4 @@
-"""The methods by name: which there are, what each reads of a table, what it tries, and the unfitted model of each.
+"""The methods by name: the views that each reads, the settings that it tries, and its unfitted model.
 
 ===============  ==============================================================================================
 method           model
@@ -71,12 +71,6 @@ COMPONENTS = {"localized": 200, "projected": 50}
 
 
 def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
-    """The parameters that a method tries.
-
-    >>> from kernelweave.recipes.methods import grid_of
-    >>> grid_of("alone:rna", "full", "classification")
-    {'C': (0.3, 3.0, 30.0)}
-    """
     if method in ("forest", "boosting"):
         return {}
     if method == "stacking":
@@ -89,7 +83,6 @@ def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
 
 
 def model_options(method: str, effort: str) -> dict[str, Any]:
-    """The fixed options of a method's combiner or model."""
     return _OPTIONS.get(method, {}) | (_QUICK_OPTIONS.get(method, {}) if effort == "quick" else {})
 
 
@@ -142,7 +135,6 @@ def method_names(task: str, views: Sequence[str], *, without: Collection[str] = 
 
 
 def is_simple(method: str) -> bool:
-    """Whether a method is one of the simple baselines, `SIMPLE`."""
     return any(method == key or (key.endswith(":") and method.startswith(key)) for key in SIMPLE)
 
 
@@ -179,7 +171,6 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
 
 
 def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
-    """Why a method cannot be had for the views of a table; None where it can."""
     if not layout.views:
         return "no column can be used"
     columns = [view for view in layout.views if not view.is_matrix]
@@ -193,7 +184,6 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
 
 
 def method_layout(method: str, layout: TableLayout) -> TableLayout:
-    """The views that a method reads, or an error that names the methods there are."""
     if not isinstance(method, str) or method not in method_names("classification", layout.names):
         there = ", ".join(method_names("classification", layout.names))
         raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
@@ -207,8 +197,6 @@ def method_layout(method: str, layout: TableLayout) -> TableLayout:
 
 @dataclass
 class ModelMaker:
-    """Makes the unfitted model of a method for given training samples."""
-
     method: str
     task: str
     effort: str
@@ -220,7 +208,6 @@ class ModelMaker:
     notes: list[str] = field(default_factory=list)  # what was decided for the last model, in words
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
-        """The unfitted model for these training samples."""
         self.notes.clear()
         if self.method == "stacking":
             return self._stacking(table, present)

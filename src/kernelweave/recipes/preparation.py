@@ -39,7 +39,6 @@ MOST_WORDS = 20_000  # of a column of documents
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
-    """The transformer of one view."""
     if view.is_sparse:
         return _sparse_transformer(table[view.name].array.matrix)
     part = table[view.names]
@@ -51,7 +50,6 @@ def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
 
 
 def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:
-    """The transformer of all columns of a table together, for concatenated views."""
     if all(view.is_sparse for view in layout.views):
         return MaxAbsScaler()
     return _columns_transformer([kind for view in layout.views for kind in view.kinds], table)
@@ -81,7 +79,6 @@ def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> 
 
 
 def view_kernels(view: ViewColumns, transformer: Any) -> list[tuple[str, Kernel]]:
-    """The linear and the Gaussian kernel of a view, by name."""
     name = view.name
     return [
         (f"{name}-linear", Linear(name, transformer=transformer)),
@@ -135,11 +132,6 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scikit-learn's `PCA` refuses more components than there are samples, so that a number that suits all samples fails
     in the folds of a cross-validation. This one takes as many as there are.
 
-    Attributes
-    ----------
-    reduction_ : PCA or TruncatedSVD
-        Fitted.
-
     >>> from kernelweave.recipes.preparation import FewComponents
     >>> FewComponents(5).fit_transform([[0.0, 1.0, 5.0, 2.0], [1.0, 0.0, 2.0, 2.0], [3.0, 1.0, 1.0, 0.0]]).shape
     (3, 2)
@@ -149,19 +141,16 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> FewComponents:
-        """Find the components."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the components; returns their values."""
         n_samples, width = X.shape if hasattr(X, "shape") else (len(X), len(X[0]))
         number = max(1, min(self.n_components, n_samples - 1, width - 1))
         self.reduction_ = (TruncatedSVD if sp.issparse(X) else PCA)(number, random_state=0)
         return self.reduction_.fit_transform(X)
 
     def transform(self, X: Any) -> Any:
-        """Values of the components."""
         return self.reduction_.transform(X)
 
     @property

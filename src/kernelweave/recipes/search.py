@@ -43,13 +43,6 @@ def balanced_folds(
     which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
     splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then. Labels are
     classes from 0, all 0 for a regression.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import balanced_folds
-    >>> labels = np.array([0, 0, 0, 0, 1, 1])
-    >>> folds = balanced_folds(np.arange(6), labels, 2, np.random.RandomState(0))
-    >>> [np.bincount(labels[folds == fold]).tolist() for fold in range(2)]
-    [[2, 1], [2, 1]]
     """
     _, group_of = np.unique(groups, return_inverse=True)
     group_of = group_of.reshape(-1)
@@ -82,12 +75,6 @@ def inner_splits(
 
     A class of one sample is in the training part of every fold, and a class of two or more is in each training part
     too, unless groups keep it together.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import inner_splits
-    >>> labels = np.array([0, 0, 0, 0, 1, 1, 2])
-    >>> [labels[test].tolist() for _, test in inner_splits(labels, None, 2, np.random.RandomState(0))]
-    [[0, 0, 1], [0, 0, 1]]
     """
     own = np.arange(len(labels)) if groups is None else groups
     folds = balanced_folds(own, labels, n_folds, random_state)
@@ -109,7 +96,6 @@ _watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching"
 
 @contextmanager
 def watched(show: Callable[[int, int], None]) -> Iterator[None]:
-    """Have searches report their progress."""
     token = _watching.set(show)
     try:
         yield
@@ -119,10 +105,8 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found."""
-
     setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
-    score: float  # its mean score, NaN where no fold could be had
+    score: float  # its mean score, NaN where there is no fold
     table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
     # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
     # fitted to; NaN for those never tested
@@ -143,23 +127,9 @@ def search(
 ) -> Found:
     """Try the settings of a grid on all folds.
 
-    Parameters
-    ----------
-    make : callable
-        From positions of training samples to an unfitted model for them.
-    grid : mapping from parameter to values
-    table : DataFrame
-    y : ndarray
-        Labels, or standardised targets.
-    splits : sequence of (training, validation) positions
-    groups : ndarray, optional
-        For models whose `fit` takes them.
-    decide : callable
-        From a fitted model, and positions of the samples of its fit and of others, to decision values of the others.
-    score : callable
-        From decision values and targets to a score, the larger the better.
-    shape : tuple of int
-        Of decision values of all samples.
+    `make` gives an unfitted model for training samples at some positions. `decide` takes a fitted model, and positions
+    of the samples of its fit and of others, and returns decision values of the others; those of all samples have
+    `shape`. A larger `score` of decision values and targets, which are labels or standardised numbers, is better.
     """
     settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     values = [np.full(shape, np.nan) for _ in settings]
@@ -188,7 +158,6 @@ def search(
 
 
 def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
-    """A model, fitted; with groups where its `fit` takes them."""
     if groups is not None and has_fit_parameter(model, "groups"):
         return model.fit(table, y, groups=groups)
     return model.fit(table, y)
@@ -209,7 +178,6 @@ def _fitted(
     test: np.ndarray,
     groups: np.ndarray | None,
 ) -> Iterator[tuple[int, Any]]:
-    """Fitted models of all settings on one fold, each with its place among the settings."""
     names = list(settings[0])
     if isinstance(model, KernelMachineEstimator) and len(settings) > 1:
         shared = SharedFoldKernels(model, names)
@@ -242,24 +210,13 @@ _LEAST = 4.0 * float(np.finfo(float).eps)  # of log-odds, so that a lead within 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Constants that turn decision values into probabilities.
-
-    >>> import numpy as np
-    >>> from kernelweave.recipes.search import Calibration
-    >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
-    >>> calibration = Calibration.fit(values, labels)
-    >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
-    array([[0.85, 0.15],
-           [0.51, 0.49],
-           [0.17, 0.83]])
-    """
+    """Constants that turn decision values into probabilities."""
 
     slope: np.ndarray  # (1,): positive
     intercept: np.ndarray  # (1,): of two classes; 0 for more
 
     @classmethod
     def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:
-        """The constants of least log loss."""
         size = float(np.abs(values).max())
         size = size if size > _SMALLEST else 1.0
         values = values / size

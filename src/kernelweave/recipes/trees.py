@@ -1,4 +1,4 @@
-"""What is kept of a fitted model of scikit-learn, as arrays: coefficients (`LinearScores`) or nodes (`TreeSum`).
+"""Fitted models of scikit-learn as arrays, to be saved: coefficients (`LinearScores`) or nodes (`TreeSum`).
 
 A sample reaches one leaf of each tree. The prediction is ``offset + factor * sum_t value(leaf_t(x))``: of a forest the
 mean over trees (factor 1 / T), of gradient boosting the sum over trees beyond the baseline.
@@ -18,16 +18,7 @@ from ..solvers.trees import add_leaves
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
-    """``X @ coef.T + intercept``.
-
-    >>> import numpy as np
-    >>> from sklearn.linear_model import Ridge
-    >>> from kernelweave.recipes.trees import LinearScores
-    >>> X = np.arange(4.0)[:, None]
-    >>> LinearScores.of(Ridge(0.0).fit(X, 2.0 * X[:, 0] + 1.0)).predict(X[:2]).round(6)
-    array([[1.],
-           [3.]])
-    """
+    """``X @ coef.T + intercept``."""
 
     coef: np.ndarray  # (n_outputs, width)
     intercept: np.ndarray  # (n_outputs,)
@@ -50,7 +41,6 @@ class LinearScores:
 
     @classmethod
     def of(cls, model: Any) -> LinearScores:
-        """Those of a fitted linear model of scikit-learn, with one output for two classes or one target."""
         coef = np.array(np.atleast_2d(model.coef_), dtype=np.float64, order="C")
         return cls(coef, np.array(np.ravel(model.intercept_), dtype=np.float64))
 
@@ -62,16 +52,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TreeSum:
-    """Sums over the leaves of decision trees.
-
-    >>> import numpy as np
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> from kernelweave.recipes.trees import TreeSum
-    >>> X = np.arange(8.0)[:, None]
-    >>> forest = RandomForestRegressor(10, random_state=0).fit(X, X[:, 0] ** 2)
-    >>> bool(np.allclose(TreeSum.of_forest(forest, X).predict(X)[:, 0], forest.predict(X), rtol=0, atol=1e-10))
-    True
-    """
+    """Sums over the leaves of decision trees."""
 
     width: int  # number of features
     # (n_trees,): the first node of each tree, and the first output that its leaves have values for
@@ -89,7 +70,6 @@ class TreeSum:
 
     @property
     def n_terms(self) -> int:
-        """How many terms a prediction sums."""
         return 1 + len(self.roots)
 
     @property
@@ -97,7 +77,6 @@ class TreeSum:
         return len(self.offset)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table, of shape (n_samples, n_outputs)."""
         sums = np.zeros((X.shape[0], self.n_outputs))
         n_rows = max(1, _BLOCK_VALUES // max(1, self.width)) if sp.issparse(X) else max(1, X.shape[0])
         for start in range(0, X.shape[0], n_rows):

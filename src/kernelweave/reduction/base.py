@@ -176,7 +176,7 @@ def indicators(labels: np.ndarray) -> np.ndarray:
 
 
 def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
-    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding."""
+    """An error for a sample without any view that a kernel with a weight reads: it has no place in an embedding."""
     without = ~present[:, active].any(axis=1)
     if without.any():
         used = [name for name, is_active in zip(names, active, strict=True) if is_active]

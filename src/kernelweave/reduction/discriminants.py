@@ -328,7 +328,6 @@ class AKDAQR(KernelTransformer):
 
 
 def _discriminant(features: np.ndarray, labels: np.ndarray, ridge: float, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of unit length, ordered by Fisher's criterion, best first, and its values."""
     Y = indicators(labels)
     sizes = Y.sum(axis=0)
     means = (Y.T @ features) / sizes[:, None]

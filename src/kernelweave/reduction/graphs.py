@@ -511,13 +511,11 @@ def _neighbors(
 
 
 def _distances(K: np.ndarray) -> np.ndarray:
-    """Squared distances in the feature space."""
     diagonal = np.diagonal(K)
     return diagonal[:, None] + diagonal[None, :] - 2.0 * K
 
 
 def _symmetric(rows: np.ndarray, columns: np.ndarray, n: int) -> sp.csr_array:
-    """1 at the given pairs and their mirror images."""
     ones = np.ones(2 * len(rows))
     pairs = np.concatenate([rows, columns]), np.concatenate([columns, rows])
     affinity = sp.csr_array((ones, pairs), shape=(n, n))
@@ -532,16 +530,6 @@ def local_affinity(squared: np.ndarray, k: int, weight: np.ndarray | None = None
     sample with k duplicates, affinities are those of the limit: 1 to duplicates and 0 to all others.
 
     Memory: beside the distances and the affinities one n x n array at a time, two with weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.reduction.graphs import local_affinity
-    >>> x = np.array([[0.0], [1.0], [3.0]])
-    >>> local_affinity((x - x.T) ** 2, 1).round(2)
-    array([[1.  , 0.37, 0.01],
-           [0.37, 1.  , 0.14],
-           [0.01, 0.14, 1.  ]])
     """
     scale = np.sqrt(_neighbor_distance(squared, k, weight))
     affinity = np.maximum(scale[:, None] * scale[None, :], np.finfo(float).tiny)

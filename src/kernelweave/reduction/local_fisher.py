@@ -188,7 +188,6 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
         return (X - self.mean_) @ self.components_.T
 
     def _lookups(self) -> list:
-        """Precomputed matrices that a saved model needs: none."""
         return []
 
     def __sklearn_tags__(self):

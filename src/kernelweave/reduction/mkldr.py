@@ -29,7 +29,7 @@ MKL-DR                  here
 N, M, P                 n_samples, n_kernels, `n_components`
 A, (15); beta, (5)      `alphas_`; `kernel_weights_`
 K^(i) beta              column i of `Search.combined`
-S_W^beta, (19)          formed in `solvers.embedding.graph_embedding`, where it is needed
+S_W^beta, (19)          formed in `solvers.embedding`, where it is needed
 S_W^A, (23)             first of `Search.forms`, with the ridge
 S_{W'}^A, (24)          second of `Search.forms`
 embedding of z, (29)    `MKLDR.transform`
@@ -95,7 +95,7 @@ class _Point:
         return float(np.mean(1.0 / (1.0 + self.spread[:n_components])))
 
     def room(self, n_components: int) -> float:
-        """How far the objective is from 0 or from 1, whichever is nearer: what changes are measured by."""
+        """The distance of the objective from 0 or from 1, whichever is nearer, by which changes are measured."""
         gain = float(np.mean(self.spread[:n_components] / (1.0 + self.spread[:n_components])))
         return min(self.objective(n_components), gain) or 1.0
 
@@ -129,7 +129,6 @@ class Search:
         self.ridge, self.weights_ridge = ridge * unit, weights_ridge * unit
 
     def _unit(self) -> float:
-        """The unit of the ridge."""
         n_kernels = len(self.grams)
         if self.step != "ratio-trace" or self.numerator is None:
             unit = float(np.mean([mean_spread(K, self.denominator) for K in self.grams]))
@@ -176,7 +175,7 @@ class Search:
 
         def relative(x: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal best
-            # f does not change with the scale of x, and no kernel at all fills no component.
+            # f does not change with the scale of x; without any kernel no component is filled.
             if not x.any():
                 return 1.0 / unit, np.zeros(n_kernels)
             point = self._point(x / x.sum())
@@ -224,7 +223,6 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether there are no weights to learn."""
         return len(self.grams) == 1 or self.weights_step == "fixed"
 
     def _problem(
@@ -312,7 +310,6 @@ def _form(embedded: np.ndarray | list[np.ndarray], laplacian: GraphLaplacian) ->
 
 
 def _inner(first: np.ndarray, second: np.ndarray) -> float:
-    """The sum of products of entries, in float64."""
     return float(np.einsum("ij,ij->", first, second, dtype=np.float64))
 
 
@@ -570,7 +567,6 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         return self.weights_step
 
     def _start(self, search: Search, names: list[str]) -> np.ndarray:
-        """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
             check(self, "init", self.init, Choice("equal", "identity"))

@@ -230,7 +230,6 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             )
 
     def _fitted(self) -> KernelMachineEstimator:
-        """The fitted copy, or the estimator itself where that is fitted."""
         fitted = getattr(self, "estimator_", None)
         if fitted is not None:
             return fitted
@@ -244,7 +243,6 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.estimator
 
     def _lookups(self) -> list:
-        """The precomputed matrices that the estimator looks new samples up in."""
         return lookups_of(self._fitted())
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -326,7 +324,6 @@ def reduced_svm(
 
 
 def _reducer(reducer: Any, n_components: int | None, random_state: Any) -> Any:
-    """The step that reduces."""
     if reducer is None:
         return "passthrough"
     if isinstance(reducer, str) and reducer in _REDUCERS:

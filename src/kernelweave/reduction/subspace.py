@@ -77,7 +77,6 @@ class Alignment:
         return float(np.log(agreement / (np.sqrt(own) * self.target_norm))), derivative  # (17)
 
     def objective(self, value: float) -> float:
-        """The alignment A(W) of a value."""
         return float(np.exp(value))
 
     def _moved(self, columns: np.ndarray) -> np.ndarray:
@@ -101,7 +100,6 @@ class RadiusMargin:
         self.start: Solution | None = None
 
     def __call__(self, features: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log bound, and its derivative times the features."""
         K = features @ features.T
         K[np.diag_indices_from(K)] += 1.0 / self.C
         solution = self.machine.solve(K, start=self.start, gap_tol=_GAP)
@@ -123,7 +121,6 @@ class RadiusMargin:
         return -float(np.log(radius * norm)), of_norm / norm - of_radius / radius
 
     def objective(self, value: float) -> float:
-        """The bound of a value."""
         return float(np.exp(-value))
 
 
@@ -179,8 +176,6 @@ def conjugate_gradients(
 def over_coefficients(
     K: np.ndarray, criterion: Criterion, ridge: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """The criterion as a function of free coefficients W, with its gradient, for `climb`."""
-
     def function(W: np.ndarray) -> tuple[float, np.ndarray]:
         KW = K @ W
         root = _root(W.T @ KW + ridge * (W.T @ W))
@@ -271,7 +266,6 @@ def _guess(W: np.ndarray, direction: np.ndarray, slope: float, last: tuple[float
 
 
 def _root(products: np.ndarray) -> np.ndarray | None:
-    """Lower triangular root of a symmetric matrix, or None where it is not positive definite."""
     try:
         return cholesky((products + products.T) / 2.0, lower=True)
     except np.linalg.LinAlgError:
@@ -454,7 +448,6 @@ class SubspaceKernel(KernelTransformer):
         return Extraction(coef, 0.0, projection.features, samples.kernel.compared_with(points)).with_axes(), ascent
 
     def _start(self, K: np.ndarray, labels: np.ndarray, n_components: int, rng: Any) -> np.ndarray:
-        """Directions to begin with, as columns of coefficients; perhaps too few."""
         if self.init == "koc":
             return centroids(labels)
         if self.init == "kpls":
@@ -465,7 +458,6 @@ class SubspaceKernel(KernelTransformer):
         return rng.normal(size=(len(K), n_components))
 
     def _with_random_columns(self, K: np.ndarray, W: np.ndarray, n_components: int, rng: Any) -> np.ndarray:
-        """More columns drawn at random, as far as the kernel has dimensions for them."""
         both = np.hstack([W, rng.normal(size=(len(K), n_components - W.shape[1]))])
         W = orthonormal(both, K @ both)
         rank = W.shape[1]

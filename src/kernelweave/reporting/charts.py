@@ -40,7 +40,6 @@ from .svg import (
 
 
 def draw(chart: Chart, detail: Detail, name: str) -> Drawing:
-    """A chart as SVG."""
     match chart:
         case Dots():
             return draw_dots(chart, detail, name)
@@ -63,7 +62,6 @@ def _place_of_labels(labels: Iterable[str], width: float) -> tuple[bool, float]:
 
 
 def _write_label(row: Element, label: str, left: float, y: float, room: float | None) -> None:
-    """A label at the left of its line, or above it where there is `room` for it."""
     at, anchor, most = (left - 10, "end", left - 18) if room is None else (4.0, "start", room)
     element("text", row, fitted(label, most, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
 
@@ -72,7 +70,6 @@ _DOTS_TOP, _BELOW = 26.0, 48.0
 
 
 def draw_dots(chart: Dots, detail: Detail, name: str) -> Drawing:
-    """The chart for both places; labels beyond ``detail.marks`` are left out."""
     rows: dict[str, list[Dot]] = {}
     for dot in chart.dots:
         rows.setdefault(dot.label, []).append(dot)
@@ -149,7 +146,6 @@ _BARS_TOP, _BELOW, _THICK = 10.0, 48.0, 18.0
 
 
 def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
-    """The chart for both places; bars beyond ``detail.marks`` are left out."""
     count = min(len(chart.labels), detail.marks)
     numbers = [value for row in chart.values[:count] for value in row] + list(chart.totals or [])
     if not any(can_draw(value) for value in numbers):
@@ -302,7 +298,6 @@ _MANY_CELLS = 400  # cells, of which there are too many to be drawn twice
 
 
 def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
-    """The chart for both places; rows and columns beyond ``detail.cells`` are left out."""
     rows, columns = chart.rows[: detail.cells], chart.columns[: detail.cells]
     numbers = finite(value for row in chart.values[: len(rows)] for value in row[: len(columns)])
     if not numbers:
@@ -396,7 +391,6 @@ def _short(value: float | None, kind: str) -> str:
 
 
 def _colour_scale(low: float, high: float, kind: str) -> Markup:
-    """The colours from the least to the largest number, with both written beside them."""
     steps, size = 9, 16.0
     ends = [write_cell(low, kind), write_cell(high, kind)]
     before, after = (text_width(end, FONT) + 10 for end in ends)

@@ -52,8 +52,6 @@ def _software() -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """A paper."""
-
     key: str
     kind: str  # {"article", "inproceedings", "phdthesis", "misc"}
     authors: tuple[str, ...]  # "Surname, Initials"

@@ -43,7 +43,7 @@ class Block:
     type: ClassVar[str]
 
     def table(self) -> Table | None:
-        """The numbers behind a chart; None for what is text or a table itself."""
+        """The numbers behind a chart; None for text and for a table itself."""
         return None
 
 
@@ -84,8 +84,6 @@ class Table(Block):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart(Block):
-    """A picture of numbers."""
-
     title: str
     description: str  # what is to be seen, in a sentence or two, also for those who cannot see it
     note: str = ""  # such as how many of the points are drawn
@@ -272,8 +270,6 @@ FORMAT = 1  # of report.json
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page."""
-
     id: str  # "methods", "views", "weights", "gates", "projections", "contributions", "certificates", "data" or "cite"
     title: str
     blocks: list[Block]
@@ -295,21 +291,12 @@ class Contents:
             raise ValueError(f"two sections have the same id: {ids}")
 
     def to_plain(self) -> dict[str, Any]:
-        """The report as JSON can hold it; numbers that are not finite become None.
-
-        >>> Contents(title="Digits", headline=["Use the mean."], sections=[]).to_plain()["headline"]
-        ['Use the mean.']
-        """
+        """The report as JSON can hold it; numbers that are not finite become None."""
         return to_plain({"format": FORMAT, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}})
 
     @classmethod
     def from_plain(cls, document: Any) -> Contents:
-        """The report that `to_plain` gave; None becomes NaN where there has to be a number.
-
-        >>> contents = Contents(title="Digits", headline=["Use the mean."], sections=[])
-        >>> Contents.from_plain(contents.to_plain()) == contents
-        True
-        """
+        """The report that `to_plain` gave; None becomes NaN where there has to be a number."""
         if not isinstance(document, dict) or "format" not in document:
             raise ValueError("this is no report of kernelweave: it has no field 'format'")
         document = dict(document)
@@ -323,11 +310,7 @@ _WORDS = {str: "text", float: "a number", int: "a whole number", bool: "true or 
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses, mappings, sequences and numbers as dicts, lists and numbers of Python.
-
-    >>> to_plain({"score": (0.5, float("nan"))})
-    {'score': [0.5, None]}
-    """
+    """Dataclasses, mappings, sequences and numbers as dicts, lists and numbers of Python."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"type": value.type} if hasattr(value, "type") else {}
         return kind | {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}

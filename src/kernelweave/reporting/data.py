@@ -33,7 +33,6 @@ _NOT_SETTINGS = (
 
 
 def data_section(subject: Subject, given: Any = None) -> Section:
-    """An overview of the data and of decisions about them."""
     blocks: list[Block] = [*_given(given), Text(text=_overview(subject))]
     if subject.classes:
         blocks.append(_classes(subject))

@@ -92,7 +92,6 @@ def one_line(text: str, longest: int = 0) -> str:
 
 
 def in_powers(value: float, digits: int, times: str) -> str:
-    """A number and a power of ten."""
     mantissa, exponent = f"{value:.{digits}e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}{times}10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
@@ -157,7 +156,6 @@ class Detail:
     text: int  # characters of a line that is shown on hover; cells of tables have four times as many
 
     def rows_of(self, columns: int) -> int:
-        """How many rows of a table with so many columns are shown."""
         return max(2, min(self.rows, 10 * self.rows // max(columns, 1)))
 
 
@@ -173,11 +171,7 @@ LEVELS = (
 
 
 def evenly(items: Sequence[T], most: int) -> list[T]:
-    """At most `most` of the items, evenly spread, the first and the last among them.
-
-    >>> evenly(range(10), 4)
-    [0, 3, 6, 9]
-    """
+    """At most `most` of the items, evenly spread, the first and the last among them."""
     if len(items) <= most:
         return list(items)
     return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]

@@ -14,7 +14,6 @@ ROWS = 300  # rows of a table
 
 
 def write_markdown(contents: Contents) -> str:
-    """The report as Markdown; no text of it becomes markup."""
     lines = [f"# {_escaped(contents.title) or 'Report'}", ""]
     for place, sentence in enumerate(contents.headline):
         lines += [f"**{_escaped(sentence)}**" if place == 0 else _escaped(sentence), ""]

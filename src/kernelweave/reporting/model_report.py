@@ -153,7 +153,6 @@ def _title(subject: Subject) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python, Kernelweave and the packages whose numbers a report holds."""
     packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
     return {
         "kernelweave": __version__,
@@ -190,7 +189,6 @@ _FEW_OF_A_CLASS = 10
 
 
 def headline(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
-    """Sentences in plain words, the most important first; without a score where a comparison has one already."""
     found = [] if compared else [performance(subject, evaluation)]
     view = which_view(subject, evaluation)
     return [*found, what_it_is(subject), *([view] if view else []), *doubts(subject, evaluation, compared=compared)]

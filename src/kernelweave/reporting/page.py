@@ -125,7 +125,7 @@ LARGEST = 950_000  # bytes of a page
 
 
 def render(template: str, contents: Contents) -> str:
-    """The page in the greatest detail with which it is smaller than a megabyte."""
+    """The page in the greatest detail that keeps it smaller than a megabyte."""
     for detail in LEVELS:
         text = _render(template, lay_out(contents, detail))
         if len(text.encode()) <= LARGEST:
@@ -210,8 +210,6 @@ class Note:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table, or the first rows of it."""
-
     name: str
     title: str
     columns: list[ShownColumn]
@@ -227,8 +225,6 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class ShownChart:
-    """A chart with its legend and the table of its numbers."""
-
     name: str
     title: str
     description: str
@@ -306,7 +302,6 @@ def _chart(chart: Chart, name: str, detail: Detail) -> ShownChart:
 
 
 def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
-    """A table as the page shows it: its first rows, and those that stand out."""
     most = detail.rows_of(len(table.columns))
     shown = list(range(min(len(table.rows), most)))
     shown += sorted({place for place in table.marked if place >= most})[:most]

@@ -28,7 +28,6 @@ _MOSTLY = 0.9  # share of the weight with which one kernel decides almost alone
 
 
 def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
-    """Gates over the samples; None where all samples have the same weights."""
     if not subject.is_gated:
         return None
     title = f"Which samples are recognised by which {_region_word(subject)}"
@@ -91,7 +90,6 @@ def _gate_sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> 
 
 
 def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str, str], str]:
-    """Points of some samples in a plane, the names of its axes, and what the plane is."""
     X = _safe_indexing(subject.inner, rows)
     if "gating_space" in subject.methods:
         codes = subject.model.gating_space(X).to_numpy()
@@ -108,15 +106,7 @@ def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str,
 
 
 def principal(values: np.ndarray) -> np.ndarray:
-    """The first two principal components of the rows, signs made unique; zeros where there are fewer.
-
-    >>> import numpy as np
-    >>> principal(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5], [0.0, -0.5]])).round(2) + 0.0
-    array([[ 1. ,  0. ],
-           [-1. ,  0. ],
-           [ 0. ,  0.5],
-           [ 0. , -0.5]])
-    """
+    """The first two principal components of the rows, signs made unique; zeros where there are fewer."""
     centred = values - values.mean(axis=0)
     if centred.size == 0:
         return np.zeros((len(values), 2))
@@ -157,7 +147,6 @@ def _gate_chart(
 
 
 def _largest_regions(regions: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """The largest regions, and one group for the others where there are many."""
     if len(names) <= MOST:
         return regions, names
     kept = np.argsort(-np.bincount(regions, minlength=len(names)), kind="stable")[: MOST - 1]
@@ -185,7 +174,6 @@ _MOST_FEATURES = 15
 
 
 def projections_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
-    """Samples in the learned planes; None for models without projections."""
     if "project" not in subject.methods:
         return None
     model = subject.model
@@ -310,7 +298,6 @@ class Explained:
 
 
 def contributions_section(subject: Subject, *, n_shown: int) -> Section | None:
-    """The contributions of views to the least certain predictions; None where nothing is to be shown."""
     title = _TITLES[subject.task]
     if n_shown == 0 or (subject.task == "regression" and subject.y is None):
         return None
@@ -344,7 +331,6 @@ def explained(subject: Subject, n_shown: int) -> Explained:
 
 
 def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
-    """Several classes: the predicted one against the runner-up."""
     table, order = subject.contributions(rows), np.argsort(-subject.decision[rows], axis=1, kind="stable")
     classes = list(subject.estimator.classes_)
     parts, notes = [], []
@@ -392,7 +378,6 @@ def _explained(subject: Subject, rows: np.ndarray, table: pd.DataFrame, values: 
 
 
 def largest_parts(parts: pd.DataFrame) -> pd.DataFrame:
-    """The views that add most, the others together, and the intercept last."""
     found, views = parts.iloc[:, :-1], list(parts.columns[:-1])
     if len(views) > _MOST_PARTS:
         kept = found.abs().sum().nlargest(_MOST_PARTS - 1).index
@@ -490,7 +475,6 @@ def drawn_note(n_drawn: int, n_there: int) -> str:
 
 
 def about_samples(subject: Subject, rows: np.ndarray, weights: pd.DataFrame | None = None) -> list[str]:
-    """Class or value of samples, true and predicted, and the largest weights where there are any."""
     texts = [true_and_predicted(subject, row) for row in rows.tolist()]
     if weights is None:
         return texts

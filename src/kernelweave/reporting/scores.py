@@ -39,7 +39,6 @@ def views_section(subject: Subject, evaluation: Evaluation) -> Section:
 
 
 def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
-    """One row for each view: weight, scores alone and without it, what leaving it out costs, and its p-value."""
     weights = subject.view_weights
     table = pd.DataFrame(index=list(subject.views))
     table["weight"] = np.nan if weights is None else weights
@@ -56,7 +55,6 @@ def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
 
 
 def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
-    """What the cross-validation shows about the views, in sentences."""
     found, score = view_scores(subject, evaluation), evaluation.score
     if len(found) < 2 or found["loss"].isna().all():
         return []
@@ -226,16 +224,12 @@ _TOGETHER = ("all views", "together")
 
 @dataclass(frozen=True)
 class Score:
-    """What a score is called, and how it is written."""
-
     name: str
     kind: str  # as in `content.Column`
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a model predicts, and what each view gives."""
-
     score: Score
     views: pd.DataFrame | None = None  # what `model_selection.view_report` returns
     folds: pd.DataFrame | None = None  # its results by fold
@@ -257,7 +251,6 @@ class Evaluation:
 
 
 def score_of(subject: Subject, scoring: Any) -> Score:
-    """The name of the score that `scoring` means for a model."""
     if scoring is None and hasattr(subject.estimator, "best_estimator_"):
         scoring = subject.estimator.scoring
     if scoring is None:
@@ -269,7 +262,6 @@ def score_of(subject: Subject, scoring: Any) -> Score:
 def evaluated(
     subject: Subject, cv: Any, scoring: Any, groups: Any = None, *, n_jobs: int | None, random_state: Any, verbose: int
 ) -> Evaluation:
-    """The scores of a model by cross-validation, where there are targets and cross-validation is wanted."""
     score = score_of(subject, scoring)
     here = _score_here(subject, scoring)
     why_not = _why_not(subject, cv, scoring)

@@ -17,7 +17,6 @@ _MOST_ROWS = 40
 
 
 def weights_section(subject: Subject) -> Section | None:
-    """Kernel weights; None for a model without kernels."""
     if subject.model is None:
         return None
     model = subject.model
@@ -151,7 +150,6 @@ _MOST_LINES = 8
 
 
 def certificates_section(subject: Subject) -> Section | None:
-    """Duality gap, work and size of a kernel machine; None for other models."""
     if subject.model is None:
         return None
     model = subject.model
@@ -175,7 +173,6 @@ def is_certified(model: Any) -> bool:
 
 
 def is_solved(model: Any) -> bool:
-    """Whether the certified distance to the optimum is small."""
     return relative_gap(model) <= max(_LARGE, 10.0 * model.tol)
 
 

@@ -27,15 +27,8 @@ _SAME = 1e-6  # spread of weights that counts as none
 class Subject:
     """A fitted model and the samples that a report is about.
 
-    Attributes
-    ----------
-    cohort : CohortModel or None
-        The estimator itself, where it is one.
-    model : kernel machine or None
-        The kernel machine inside the estimator; None where a `CohortModel` chose another method.
-    task : {"classification", "regression", "novelty"}
-    labels : list of str
-        The names of the samples.
+    `cohort` is the estimator itself where it is a `CohortModel`, and `model` the kernel machine inside the estimator,
+    None where a `CohortModel` chose another method.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any = None):
@@ -110,7 +103,6 @@ class Subject:
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that the combiner of the kernel machine supports, see `Combiner.methods`."""
         return frozenset() if self.model is None else self.model.combiner_.methods
 
     @cached_property
@@ -149,7 +141,6 @@ class Subject:
 
     @cached_property
     def targets(self) -> list[str]:
-        """The names of several targets; empty for one."""
         names = getattr(self.model, "target_names_", [])
         return [str(name) for name in names] if len(names) > 1 else []
 
@@ -171,7 +162,6 @@ class Subject:
         )
 
     def contributions(self, rows: np.ndarray) -> pd.DataFrame:
-        """What each kernel adds to the decision values of some samples; see `MKLClassifier.contributions`."""
         source, X = (self.cohort, self.X) if self.cohort is not None else (self.model, self.inner)
         return source.contributions(_safe_indexing(X, rows)).reset_index(drop=True)
 
@@ -195,18 +185,15 @@ class Subject:
 
 
 def overall_weights(model: Any) -> pd.Series:
-    """One weight for each kernel: the mean over outputs where each has weights of its own."""
     weights = model.kernel_weights_
     return weights.mean(axis=0) if isinstance(weights, pd.DataFrame) else weights
 
 
 def method_in_words(cohort: Any) -> str:
-    """The method of a `CohortModel`, as tables call it."""
     return method_names(cohort.task_, cohort.views).get(cohort.method, cohort.method)
 
 
 def _kernel_machine(estimator: Any) -> Any:
-    """The fitted kernel machine inside an estimator; None where a `CohortModel` has another model."""
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
     inside = estimator.model_ if isinstance(estimator, CohortModel) else estimator

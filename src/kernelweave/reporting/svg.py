@@ -1,4 +1,4 @@
-"""What charts are drawn with: elements of SVG, axes, signs of groups, marks with texts on hover, keys of the legend.
+"""Parts of charts: elements of SVG, axes, signs of groups, marks with texts on hover, keys of the legend.
 
 A chart is drawn for a wide and for a narrow place (`WIDE`, `NARROW`, in units of its font's size), and the style shows
 the one that fits. Marks that belong together stand in a group of the class "row", among which the arrow keys move.
@@ -53,7 +53,7 @@ def markup(root: Element) -> Markup:
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is, in the units of the font's size."""
+    """About how wide a text is, in the unit of the font size."""
     return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.6 for one in text)
 
 
@@ -121,7 +121,7 @@ class Scale:
         self.finest = finest
 
     def __call__(self, value: float) -> float:
-        """The place of a number; of one beyond the axis, that of its end."""
+        """The place of a number; numbers beyond the axis are at its end."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
@@ -196,12 +196,10 @@ HATCHES = ("", "/", "-", "\\", "|", "x")
 
 
 def colour(number: int) -> str:
-    """The class of style.css that sets the colour of a group."""
     return f"c{number % COLOURS}"
 
 
 def symbol(number: int, radius: float) -> str:
-    """The path of a group's symbol, relative to its middle."""
     r = radius
     sizes = {"r": r, "d": 2 * r, "s": 0.9 * r, "q": 1.8 * r, "t": 1.2 * r, "u": 2.1 * r, "v": 2.4 * r}
     sizes |= {"b": 0.45 * r, "w": 0.9 * r, "e": 0.75 * r}
@@ -209,7 +207,6 @@ def symbol(number: int, radius: float) -> str:
 
 
 def dashes(number: int) -> str:
-    """The pattern of a line's dashes; empty for a whole line."""
     return _DASHES[number % len(_DASHES)]
 
 
@@ -249,8 +246,6 @@ FONT = 13.0
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of the legend: the number of the group, its name and its sign."""
-
     number: int
     label: str
     sign: Markup
@@ -258,8 +253,6 @@ class Key:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart as SVG."""
-
     # SVG by the place it is for: "wide" and "narrow", or "any"; empty where there is nothing to draw
     pictures: dict[str, Markup]
     keys: list[Key] = field(default_factory=list)  # the legend; empty where there is one group only
@@ -272,7 +265,6 @@ def for_both(draw: Callable[[float], Element]) -> dict[str, Markup]:
 
 
 def begin(chart: Chart, name: str, width: float, height: float) -> Element:
-    """The outer element of a chart; `name` is unique on the page."""
     root = element(
         "svg",
         viewBox=f"0 0 {width:.0f} {height:.0f}",
@@ -304,7 +296,6 @@ def point(x: float, y: float, number: int, radius: float) -> str:
 
 
 def ticks_that_fit(scale: Scale, kind: str, size: float) -> int:
-    """How many ticks a horizontal axis has room for, in a font of some size."""
     for most in (8, 6, 5, 4, 3, 2):
         labels = [scale.label(value, most, kind) for value in scale.ticks(most)]
         places = [scale(value) for value in scale.ticks(most)]

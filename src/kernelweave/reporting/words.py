@@ -80,7 +80,7 @@ def sample_labels(index: Any, n_samples: int) -> list[str]:
 
 
 def only_some(shown: int, there: int, what: str) -> str:
-    """What is said where a chart leaves something out; nothing where it does not.
+    """The note that a chart leaves something out; empty where it does not.
 
     >>> only_some(25, 200, "views with the largest weights"), only_some(3, 3, "views")
     ('Drawn are the 25 views with the largest weights, of 200; the table has all.', '')

@@ -1,9 +1,9 @@
-"""The compiled programs of `fused`, `gates` and `landmarks`: passes over features that are held, or computed again.
+"""Programs of Triton for `features`: passes over features that are held, or computed again, and linear gates.
 
 `pass_tiles` reads features once: rows stay in registers between their scores and what they pull. Sums over the samples
 of a program are in float32, over programs in float64; their order is fixed. `score_tiles` and `pull_tiles` hold
 kernel values to landmarks in registers only: products of float32 on the tensor cores, each as three of TF32, then their
-exponentials. Kinds of kernels are positions in `landmarks.KINDS`.
+exponentials. Kinds of kernels are positions in `features.KINDS`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import inspect
 try:
     import triton
     import triton.language as tl
-except ImportError:  # `fused.is_fused` is false then
+except ImportError:  # nothing here is called then
     triton = None
 
-# Whole numbers of which no machine code depends: one program serves all sizes.
+# Whole numbers that the machine code does not depend on: one program serves all sizes.
 SIZES = ("n_rows", "n_share", "n_tiles", "per_split", "amplitude_step", "n_codes", "n_kernels")
 
 
@@ -89,7 +89,6 @@ def pass_tiles(
 
 @jit
 def _opened(scores):
-    """1 / (1 + exp(-s))."""
     small = tl.exp(-tl.abs(scores))
     return tl.fdiv(tl.where(scores < 0.0, small, 1.0), 1.0 + small)
 
@@ -109,7 +108,7 @@ def gate_tiles(
     codes, theta, gates, n_rows, n_share, n_codes, n_kernels,
     KIND: tl.constexpr, PADDED: tl.constexpr, CODES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Linear gates of samples that have all views; kinds are those of `gates.KINDS`."""
+    """Linear gates of samples that have all views; kinds are positions in `features.GATE_KINDS`."""
     m = tl.arange(0, PADDED)
     k = tl.arange(0, CODES)
     there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]
@@ -218,10 +217,6 @@ def pull_tiles(
     samples, halves, landmarks, others, pulls, pulled, constants, n_rows, n_tiles, per_split,
     KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """pulled[s, g, j] = sum_i k_g(x_i, z_j) pulls[g, i] over the s-th share of samples, `per_split` tiles of `BN`.
-
-    Landmarks are `n_tiles` whole tiles of `BM`.
-    """
     g, split = tl.program_id(1).to(tl.int64), tl.program_id(2)
     j = g * n_tiles * BM + tl.program_id(0) * BM + tl.arange(0, BM)
     k = tl.arange(0, WIDTH)

@@ -54,17 +54,16 @@ from .features import (
     serves_pass,
 )
 
-PIECE = 2**17  # samples that cross over at once
-ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores are
+PIECE = 2**17  # samples that are sent to the device at once
+ROUNDING = 1e-8  # relative error of a pass in float32, in which weights and scores are rounded
 
 
 @dataclass(frozen=True)
 class DeviceBlock:
-    """Samples ready for training in a place; attributes are those of `engines.memory.Block`.
+    """Samples ready for training in a place, with the attributes of `engines.memory.Block` as arrays of that place.
 
-    `losses`: of arrays of the place, in the type of the features; `y`: A NumPy array: no pass reads it; `weight`,
-    `present`, `codes`: arrays of the place; the last two may be None; `host`: what `on_host` returns, where that has
-    more than the attributes of a `Block`; `known`: the amplitudes of the last solve, where they have no parameters.
+    y stays a NumPy array, since no pass reads it. `known` are the amplitudes of the last solve, where they have no
+    parameters.
     """
 
     first: int
@@ -91,7 +90,6 @@ class DeviceBlock:
         return self.features.n_samples
 
     def with_codes(self, codes: Any) -> DeviceBlock:
-        """The block with codes, which some threads compute from slices, and without views."""
         found = in_blas_threads(lambda piece: self._placed(codes[piece]), list(ranges(self.n_samples, PIECE)))
         return replace(self, codes=self.place.xp.concat(found), views=None, known={})
 
@@ -125,7 +123,6 @@ class DeviceBlock:
         return xp.astype(amplitudes.pullback(theta, self, rows, a, slopes), xp.float64, copy=False)
 
     def fused_pass(self, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums | None:
-        """One pass by a program; None where there is none that serves these features and outputs."""
         if not serves_pass(self, weights.shape[1]):
             return None
         rows, learns = slice(0, self.n_samples), amplitudes.n_parameters > 0
@@ -135,7 +132,6 @@ class DeviceBlock:
         return loss, pulled, totals, slopes
 
     def on_host(self) -> Block:
-        """The same block for functions that read NumPy arrays."""
         if self.host is not None:
             return self.host
         numpy = self.place.numpy
@@ -146,13 +142,12 @@ class DeviceBlock:
 
 
 class FeaturesFromHost(FeatureBlock):
-    """Features of a place, for functions of the host: scores and what answers them cross over, features stay."""
+    """Features on a device for functions of the host: only scores and their answers are transferred."""
 
     def __init__(self, placed: DeviceFeatures):
         self.placed, self.n_samples, self.offsets = placed, placed.n_samples, placed.offsets
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
         G, pulls = np.zeros_like(scores), False
@@ -169,7 +164,6 @@ class FeaturesFromHost(FeatureBlock):
 
 
 def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
-    """A block of NumPy arrays, with features that are in a place."""
     place, dtype = features.place, features.dtype
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
     losses = block.losses.mapped(lambda term: place.asarray(np.ascontiguousarray(term), dtype))
@@ -204,7 +198,6 @@ class OnDevice(Engine):
                 yield (own or function)(block, *arguments)
 
     def _placed(self, result: Any, features: DeviceFeatures) -> Any:
-        """A block that a function of the host made goes to the place; other results stay as they are."""
         if not isinstance(result, Block):
             return result
         if isinstance(result.features, FeaturesFromHost):
@@ -217,7 +210,7 @@ class OnDevice(Engine):
 
 
 def fetched_at_once(result: Any, place: Place) -> Any:
-    """A result with NumPy arrays in the place of arrays of the device, which cross over as one."""
+    """A result with NumPy arrays for arrays of the device, all fetched in one transfer."""
     arrays: list[Any] = []
     _walk(result, place, arrays.append)
     if not arrays:
@@ -230,7 +223,6 @@ def fetched_at_once(result: Any, place: Place) -> Any:
 
 
 def _walk(result: Any, place: Place, visit: Callable[[Any], Any]) -> Any:
-    """The result with `visit` of each array of a place, in tuples and data classes."""
     if isinstance(result, tuple):
         return tuple(_walk(each, place, visit) for each in result)
     if is_dataclass(result) and not isinstance(result, type):
@@ -243,17 +235,15 @@ def _walk(result: Any, place: Place, visit: Callable[[Any], Any]) -> Any:
 # Making blocks
 
 MOST_ROWS = 2**22  # samples of a block
-WORK = 24  # arrays of one number for each sample of a block and kernel, that a pass makes beside
-SHARE = 0.92  # of the free memory, that may be used
+WORK = 24  # further arrays of a pass with one number for each sample of a block and kernel
+SHARE = 0.92  # share of the free memory that may be used
 
 
 @dataclass(frozen=True)
 class PlacedMap:
-    """A feature map in a place.
+    """A feature map in a place; `source` is None for maps other than of landmarks, which the host computes.
 
-    `source`: of kernel values to landmarks; None for other maps, whose raw values are computed on the host; `dtype`
-    ({"float32", "float64"}): of raw values, see `features.base`; `centered`: whether the last raw value is a constant
-    beside the kernel values, see `features.nystroem.NystroemMap`.
+    `centered`: the last raw value is a constant beside the kernel values (`features.nystroem.NystroemMap`).
     """
 
     map: FeatureMap
@@ -264,7 +254,7 @@ class PlacedMap:
 
     @classmethod
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
-        """The landmarks of a map move to the place; `dtype` is that of its features."""
+        """The map with its landmarks moved to the place; `dtype` is that of its features."""
         landmarks, raw = found.landmarks, raw_dtype(found, dtype)
         if landmarks is None:
             return cls(found, place, None, raw.name)
@@ -274,7 +264,7 @@ class PlacedMap:
 
     @property
     def is_computed(self) -> bool:
-        """Whether raw values can be computed in the place again and again, or are columns, which are held."""
+        """Whether raw values can be computed again in every pass; columns are held instead."""
         return isinstance(self.source, PointSource) or isinstance(self.map, ExactMap)
 
     @property
@@ -284,7 +274,6 @@ class PlacedMap:
         return int(self.source.columns.features.shape[1]) if isinstance(self.source, PointSource) else 0
 
     def side(self, views: Views, present: np.ndarray) -> Any:
-        """What is compared of samples, a `Side`; raw values where these are held."""
         return self.raw(views, present) if self.source is None else self.source.against(views, present).rows
 
     def raw(self, views: Views, present: np.ndarray) -> Any:
@@ -302,7 +291,6 @@ class PlacedMap:
         return xp.astype(phi, getattr(xp, dtype), copy=False)
 
     def part(self, sides: list[Any], present: np.ndarray) -> Part:
-        """What is held of the samples of a block, from what was read of some after another."""
         if self.source is None:
             return HeldPart(sides[0] if len(sides) == 1 else self.place.xp.concat(sides), self.dtype)
         constant = self.place.asarray(present, self.dtype) if self.centered else None
@@ -314,14 +302,8 @@ def blocks_on_device(
 ) -> tuple[OnDevice, bool]:
     """An engine over `DeviceBlock`s, and whether features are held.
 
-    `rows`: all samples, in order; `n_samples`: of all; `preparation`: what makes a `Block` of `Rows` on the host:
-    targets, losses and presence are its own; features are made here; `storage` ({"auto", "dense", "lazy"}): whether
-    features are held, or computed again in each pass; "auto" holds them where they fit.
-
-    Raises
-    ------
-    KernelMemoryError
-        Where the device has too little memory, before anything is made.
+    `preparation` makes a `Block` of `Rows` on the host, with targets, losses and presence; features are made here. A
+    `KernelMemoryError` says that the device has too little memory, before anything is made.
     """
     place, dtype = place.precisely(), np.dtype(preparation.dtype).name
     maps = [PlacedMap.of(found, place, dtype) for found in preparation.maps]
@@ -371,7 +353,6 @@ def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, sto
 
 
 def held_features(maps: list[PlacedMap], rows: Rows, present: np.ndarray, place: Place, dtype: str) -> HeldFeatures:
-    """Features of a block that are held, made piece by piece."""
     found = HeldFeatures.zeros(len(present), offsets_of([each.map for each in maps]), place, dtype)
 
     def fill(piece: slice) -> None:
@@ -386,8 +367,6 @@ def held_features(maps: list[PlacedMap], rows: Rows, present: np.ndarray, place:
 def recomputed_features(
     maps: list[PlacedMap], rows: Rows, present: np.ndarray, place: Place, dtype: str
 ) -> ComputedFeatures:
-    """Features of a block that are computed in every pass, from what is read here."""
-
     def read(piece: slice) -> list[Any]:
         views = rows.some(piece).views
         return [each.side(views, present[piece, m]) for m, each in enumerate(maps)]
@@ -404,7 +383,6 @@ def recomputed_features(
 
 
 def joined(blocks: list[Block], views: Any) -> Block:
-    """Consecutive blocks without features as one, with the views of all of them."""
     first = blocks[0]
     if len(blocks) == 1:
         return first
@@ -419,7 +397,7 @@ def joined(blocks: list[Block], views: Any) -> Block:
 
 
 def _in_large_blocks(rows: Any) -> Iterator[Rows]:
-    """Blocks of samples joined, up to `MOST_ROWS`: a device is at its best with many."""
+    """Blocks of samples joined, up to `MOST_ROWS`: devices are fastest with many."""
     small: list[Rows] = []
     for each in rows:
         if small and sum(part.n_samples for part in small) + each.n_samples > MOST_ROWS:
@@ -440,7 +418,7 @@ def _joined_rows(parts: list[Rows]) -> Rows:
 
 # Prediction
 
-VALUES = 2**25  # raw values of new samples that are there at once
+VALUES = 2**25  # raw values of new samples in memory at once
 PENDING = 8  # pieces whose values are waited for at once
 
 # The maps of each stack at the last place; no part of its state, so that a copy or a saved model is without them.
@@ -462,10 +440,8 @@ def values_on_device(
 ) -> np.ndarray:
     """sum_m a_m(x) <w_m, phi_m(x)> of new samples, computed in float64, whitening folded into w.
 
-    Features are made on the device, piece by piece, and leave as one number per output.
-
-    `amplitudes` of shape (n_new, n_kernels): 0 for kernels that are not to be computed; `present` of shape (n_new,
-    n_kernels); `coef` of shape (n_features, n_outputs).
+    Features are made on the device, piece by piece, and leave as one number per output. Amplitudes, of shape (n_new,
+    n_kernels), are 0 for kernels that are not to be computed; `coef` has the shape (n_features, n_outputs).
     """
     place = place.precisely()
     maps, offsets = maps_at(stack, place), stack.offsets

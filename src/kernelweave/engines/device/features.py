@@ -12,7 +12,7 @@ so that a pass needs raw values only: kernel values to landmarks (`SourcePart`),
 `LandmarkFeatures` compute kernels that are functions of products of feature vectors in float32 by programs of a CUDA
 device, one output at a time, kernels of one kind and width in one launch; what these leave out goes tile by tile.
 
-Linear gates are two programs in the place of some thirty operations of torch on small rows. They serve gates of samples
+Linear gates are two programs, which replace some thirty operations of torch on small rows. They serve gates of samples
 that have all views, with scores <v_m, x> + v_m0 of a few codes x; amplitudes name such gates by `linear_kind`. All
 others are computed by the amplitudes themselves.
 """
@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 
 
 class DeviceFeatures(FeatureBlock):
-    """Features of all kernels of a block, in a place; arrays that methods return are of that place.
-
-    `dtype` ({"float32", "float64"}): of features and scores.
-    """
+    """Features of all kernels of a block, in a place; arrays that methods return are of that place."""
 
     place: Place
     dtype: str
@@ -76,8 +73,6 @@ LEAST_WIDTH = 128  # columns of a kernel, filled up, that a program takes
 def aligned(offsets: np.ndarray) -> tuple[np.ndarray, int]:
     """Where the columns of each kernel begin in a row, and the numbers of a row.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from kernelweave.engines.device.features import aligned
     >>> aligned(np.array([0, 5, 21]))
@@ -90,10 +85,9 @@ def aligned(offsets: np.ndarray) -> tuple[np.ndarray, int]:
 class Layout:
     """The columns of a row as a program takes them.
 
-    `offsets` of shape (n_kernels + 1,): of the weights; `columns`: the column of each weight; `padded`, `width`: powers
-    of 2 from the number of kernels on, and from the columns of the widest kernel on; `places`: where each weight's
-    column is among `padded` x `width`; `starts`, `widths` of shape (n_kernels,): of the columns of each kernel, with
-    those that are 0.
+    `columns` has the column of each weight, `padded` and `width` are powers of 2 from the number of kernels and the
+    columns of the widest one on, and `places` says where each weight's column is among `padded` x `width`. `starts` and
+    `widths` are those of each kernel's columns, including the columns of zeros that fill them up.
     """
 
     def __init__(self, offsets: np.ndarray, place: Place):
@@ -110,10 +104,7 @@ PULLED_TOGETHER = 4096  # samples whose pull is summed in the type of the featur
 
 
 class HeldFeatures(DeviceFeatures):
-    """Features as a matrix in a place.
-
-    `matrix` of shape (n_samples, n_numbers): in the layout of `aligned`; `offsets` of shape (n_kernels + 1,).
-    """
+    """Features as a matrix in a place, in the layout of `aligned`."""
 
     def __init__(self, matrix: Any, offsets: np.ndarray, place: Place, dtype: str):
         self.matrix, self.offsets, self.place, self.dtype = matrix, offsets, place, dtype
@@ -139,7 +130,6 @@ class HeldFeatures(DeviceFeatures):
         return xp.stack([self.matrix[:, columns] @ w[span, :] for columns, span in pairs], axis=1)
 
     def pull(self, G: Any) -> Any:
-        """One product for each kernel and tile of samples; sums over tiles are in float64."""
         xp, found = self.place.xp, []
         n_tiles = self.n_samples // PULLED_TOGETHER
         whole = n_tiles * PULLED_TOGETHER
@@ -158,14 +148,13 @@ class HeldFeatures(DeviceFeatures):
         return self.place.xp.concat([self.matrix[rows, columns] for columns in self.columns], axis=1)
 
 
-TILE_VALUES = 2**25  # raw values that are there at once
+TILE_VALUES = 2**25  # raw values in memory at once
 
 
 class Part(ABC):
     """What is held of the samples of a block for one kernel, and raw values from it.
 
-    `dtype` ({"float32", "float64"}): of raw values: where the whitening would enlarge rounding they are float64, see
-    `features.base`.
+    Raw values are float64 where the whitening would enlarge rounding (`features.base`).
     """
 
     dtype: str
@@ -176,10 +165,7 @@ class Part(ABC):
 
 
 class HeldPart(Part):
-    """Raw values that are held, such as the columns of a linear kernel.
-
-    `values` of shape (n_samples, n_raw).
-    """
+    """Raw values that are held, such as the columns of a linear kernel, of shape (n_samples, n_raw)."""
 
     def __init__(self, values: Any, dtype: str):
         self.values, self.dtype = values, dtype
@@ -189,10 +175,7 @@ class HeldPart(Part):
 
 
 class ComputedFeatures(DeviceFeatures):
-    """Features that are computed in every pass.
-
-    `parts`: one for each kernel; `whitenings` of shape (n_raw, n_features): in the place, float64.
-    """
+    """Features that are computed in every pass; whitenings, of shape (n_raw, n_features), are float64."""
 
     def __init__(self, parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str):
         self.parts, self.whitenings, self.n_samples = parts, whitenings, n_samples
@@ -200,12 +183,10 @@ class ComputedFeatures(DeviceFeatures):
         self.offsets = np.cumsum([0, *(each.shape[1] for each in whitenings)])
 
     def folded(self, weights: np.ndarray) -> list[Any]:
-        """Weights of raw values for each kernel, arrays of float64 of the place."""
         w = self.place.asarray(weights, "float64")
         return [white @ w[span, :] for white, span in zip(self.whitenings, self.spans, strict=True)]
 
     def unfolded(self, pulled: list[Any]) -> Any:
-        """What features are pulled to, from what raw values are; arrays of float64 of the place."""
         found = [white.T @ raw for white, raw in zip(self.whitenings, pulled, strict=True)]
         return self.place.xp.concat(found)
 
@@ -218,17 +199,14 @@ class ComputedFeatures(DeviceFeatures):
         return self.place.xp.stack(found, axis=1)
 
     def scores_of(self, m: int, folded: Any) -> Any:
-        """Scores of one kernel, by weights of its raw values, tile by tile; in the type of the features."""
         part, w = self.parts[m], self._in(self.parts[m].dtype, folded)
         tiles = [self._in(self.dtype, part.raw(rows) @ w) for rows in self.tiles(folded.shape[0])]
         return self.place.xp.concat(tiles)
 
     def pull(self, G: Any) -> Any:
-        """Tile by tile for each kernel; sums over tiles are in float64."""
         return self.unfolded([self.pulled_of(m, G[:, m, :]) for m in range(self.n_kernels)])
 
     def pulled_of(self, m: int, pulls: Any) -> Any:
-        """What raw values of one kernel are pulled to, tile by tile."""
         part, n_raw = self.parts[m], self.whitenings[m].shape[0]
         pulls, total = self._in(part.dtype, pulls), self.place.zeros((n_raw, pulls.shape[1]))
         for rows in self.tiles(n_raw):
@@ -256,9 +234,7 @@ MOST_PROGRAMS = 2048  # samples are shared out among about so many programs
 class SourcePart(Part):
     """Normalised values of a kernel between samples and landmarks.
 
-    `source`: between some samples and the landmarks; `features`, `factor`, `means`: of the samples of a block, see
-    `kernels.parts.sources.Side`; `dtype` ({"float32", "float64"}): of the values; `constant` of shape (n_samples,): A
-    raw value beside the kernel values: 1 for samples that have the view and 0 for others, where features are centred.
+    Where features are centred, `constant` is a raw value beside the kernel values: 1 for samples with the view, else 0.
     """
 
     def __init__(self, source: Source, features: Any, factor: Any, means: Any, dtype: str, constant: Any = None):
@@ -274,7 +250,6 @@ class SourcePart(Part):
 
 
 def joined_sides(source: Source, sides: list[Side], dtype: str, constant: Any = None) -> SourcePart:
-    """What was read of some samples after another as one part; `constant` is that of all of them."""
     xp, narrow = source.place.xp, getattr(source.place.xp, dtype)
     features = sides[0].features if len(sides) == 1 else xp.concat([side.features for side in sides])
     factor = xp.astype(xp.concat([side.factor for side in sides]), narrow)
@@ -294,10 +269,8 @@ def is_served(part: Part) -> TypeGuard[SourcePart]:
 class Group:
     """Kernels that one launch serves.
 
-    `options`: what programs are compiled for; `samples`, `landmarks` of shape (n_kernels, n, width); `halves`, `others`
-    of shape (n_kernels, n): halves of squared norms of samples and landmarks; `factor` of shape (n_kernels, n_samples);
-    `by_landmark` of shape (n_kernels, n_landmarks): what landmarks are multiplied by; 0 for those that fill up to whole
-    tiles; `constants` of shape (n_kernels,).
+    `samples` and `landmarks` have the shape (n_kernels, n, width), `halves` and `others` are halves of their squared
+    norms. `by_landmark` multiplies landmarks, and is 0 for those that fill up to whole tiles.
     """
 
     kernels: list[int]
@@ -314,13 +287,12 @@ class Group:
 def computed_features(
     parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str
 ) -> ComputedFeatures:
-    """Features that are computed in every pass, by programs where these serve the place."""
     fused = has_programs(place) and dtype == "float32"
     return (LandmarkFeatures if fused else ComputedFeatures)(parts, whitenings, n_samples, place, dtype)
 
 
 class LandmarkFeatures(ComputedFeatures):
-    """Kernel values to landmarks, by programs where they serve; parameters are those of `ComputedFeatures`."""
+    """Kernel values to landmarks, by programs where they serve."""
 
     def __init__(self, parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str):
         from . import _triton  # imports Triton
@@ -402,7 +374,6 @@ class LandmarkFeatures(ComputedFeatures):
         return found.T[:, :, None]
 
     def pull(self, G: Any) -> Any:
-        """One launch for each group; sums of programs are added in float64."""
         if G.shape[2] > 1:
             return super().pull(G)
         xp, place = self.place.xp, self.place
@@ -452,7 +423,6 @@ ON_CPU = 4  # multiprocessors where Triton's interpreter runs programs
 
 @cache
 def has_programs(place: Place) -> bool:
-    """Whether passes of a place are programs of Triton: on a CUDA device."""
     return place.is_cuda and find_spec("triton") is not None
 
 
@@ -468,8 +438,7 @@ def held_pass(
 ) -> tuple[Any, Any, Any, Any]:
     """Loss, F'c, the sum of c and, where amplitudes are learned, dP/da of each sample.
 
-    `a` of shape (n_samples, n_kernels): Amplitudes; all rows may be the same memory; `weights` of shape (n_features,
-    1); `intercept` of shape (1,); `learns`: whether dP/da is wanted.
+    Amplitudes have the shape (n_samples, n_kernels); all rows may be the same memory.
     """
     from . import _triton  # imports Triton
 
@@ -518,7 +487,6 @@ GATE_SHARE = 512  # samples of a program
 
 
 def gate_kind(block: DeviceBlock, amplitudes: Any) -> int | None:
-    """The number of the kind of gates; None where the programs do not serve them."""
     kind = getattr(amplitudes, "linear_kind", None)
     if kind not in GATE_KINDS or block.present is not None or block.codes is None or not has_programs(block.place):
         return None
@@ -528,7 +496,6 @@ def gate_kind(block: DeviceBlock, amplitudes: Any) -> int | None:
 
 
 def gates_of(block: DeviceBlock, kind: int, theta: Any) -> Any:
-    """The gates of a block, a tensor of shape (n_samples, n_kernels)."""
     from . import _triton  # imports Triton
 
     xp, n, P = block.place.xp, block.n_samples, block.features.n_kernels
