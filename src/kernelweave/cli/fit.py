@@ -5,34 +5,25 @@ block.
 """
 
 from __future__ import annotations
+
 import argparse
-import pandas as pd
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
+
 from .._warnings import warn
-from ..files import OpenViews
-from ..files import open_views
-from ..files.read import Cohort
-from ..files.read import read_cohort
-from ..files.sources import STORED_SUFFIXES
-from ..files.sources import split_entry
+from ..files import OpenViews, open_views
+from ..files.read import Cohort, read_cohort
+from ..files.sources import STORED_SUFFIXES, split_entry
 from ..files.text import format_suffix
 from ..kernels.resources import available_memory
-from ..recipes import CohortModel
-from ..recipes import column_kinds
-from ..recipes import guess_task
-from ..recipes import method_names
-from ..recipes import unavailable
-from ..recipes.leaks import copies_of_target
-from ..recipes.leaks import copies_sentence
+from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.search import watched
 from ..saving import save
-from .messages import counted_samples
-from .messages import listed
-from .messages import say
-from .messages import working
-
+from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # share of the free memory above which files are read block by block
 

@@ -5,55 +5,40 @@ Files of new samples are assigned to the model's views by their names or their c
 """
 
 from __future__ import annotations
+
 import argparse
-import numpy as np
 import os
-import pandas as pd
 import re
 import shutil
 import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
 from .._extras import optional
 from .._warnings import warn
-from ..estimators import MKLClassifier
-from ..estimators import MKLOneClass
-from ..estimators import MKLRegressor
+from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ..estimators.fitted import presence_of
-from ..files import OpenViews
-from ..files import ViewBlocks
-from ..files import read_views_in_blocks
-from ..files.base import Options
-from ..files.base import as_csv
-from ..files.matching import read_matrix
-from ..files.matching import with_text_labels
+from ..files import OpenViews, ViewBlocks, read_views_in_blocks
+from ..files.base import Options, as_csv
+from ..files.matching import read_matrix, with_text_labels
 from ..files.read import column_names
 from ..files.sources import sources
 from ..recipes import CohortModel
 from ..recipes.drift import NewCohort
-from ..recipes.kinds import LEFT_OUT
-from ..recipes.kinds import NUMBER
-from ..recipes.kinds import SIMILARITY
-from ..recipes.kinds import column_views
+from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 from ..saving import load
-from ..saving.atomic import naming
-from ..saving.atomic import replace_file
+from ..saving.atomic import naming, replace_file
 from .fit import opened
-from .messages import listed
-from .messages import one_line
-from .messages import working
+from .messages import listed, one_line, working
 from .options import without_suffix
-
 
 NAMED = 3  # samples that a warning names
 PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)

@@ -4,39 +4,30 @@ Everything is made before anything is written.
 """
 
 from __future__ import annotations
+
 import dataclasses
-import numpy as np
-import pandas as pd
 from dataclasses import dataclass
-from joblib import parallel_config
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import parallel_config
+
 from ..files.base import as_csv
 from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
 from ..recipes.search import setting_text
 from ..reporting import report
-from ..reporting.content import Block
-from ..reporting.content import Cell
-from ..reporting.content import Column
-from ..reporting.content import Dot
-from ..reporting.content import Dots
-from ..reporting.content import Section
-from ..reporting.content import Table
-from ..reporting.content import Text
+from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.page import Report
-from ..reporting.words import listed
-from ..reporting.words import p_text
-from ..reporting.words import reach
+from ..reporting.words import listed, p_text, reach
 from ..saving import save
 from .cells import write_atomically
 from .declaration import Declared
-from .outcome import CompareOutcome
-from .outcome import MethodResult
-from .outcome import simplicity
+from .outcome import CompareOutcome, MethodResult, simplicity
 from .run import MeasuredRow
-
 
 CHOICE = "choice by validation"
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
