@@ -7,7 +7,7 @@ from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, open_vie
 from kernelweave.arrays import HOST, torch_place
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean, Sigmoid
 from kernelweave.engines.device import OnDevice
-from kernelweave.estimators import base, samples, training
+from kernelweave.estimators import base, classifier, samples, training
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
 from places import has_cuda, needs_torch
@@ -25,7 +25,7 @@ y = (X[:, 0] * X[:, 1] + np.nan_to_num(X[:, 3]) > 0).astype(int)
 def torch_in_the_place_of_cuda(monkeypatch):
     """Without a CUDA device torch on the CPU is one."""
     if not has_cuda():
-        for module in (base, training, samples):
+        for module in (base, classifier, training, samples):
             monkeypatch.setattr(module, "chosen_place", lambda name: HOST if name == "cpu" else torch_place("cpu"))
 
 
