@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dask_cluster import client, time_limit  # noqa: F401
 from experiments.command import main as run_experiments
 from kernelweave.cli import compare as module
 from kernelweave.cli import main
@@ -76,7 +77,7 @@ def shipped(monkeypatch):
     return sizes
 
 
-def test_compare(client, folder, capsys, shipped):
+def test_compare(client, folder, capsys, shipped):  # noqa: F811
     assert main([*CALL, "--out", "here"]) == 0
     table = capsys.readouterr().out
     assert not shipped
@@ -96,7 +97,7 @@ def timeless(table):
     return found
 
 
-def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):
+def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
     monkeypatch.setattr("experiments.command.find_experiment", lambda name: SMALL)
     call = ["reproduce", "small", "--quick", "--jobs", "1", "--output"]
     assert run_experiments([*call, str(tmp_path / "here")]) == 0
@@ -120,7 +121,7 @@ def _without_seconds(value):
     return [_without_seconds(entry) for entry in value] if isinstance(value, list) else value
 
 
-def test_reproduce_an_unknown_table(client, tmp_path, capsys):
+def test_reproduce_an_unknown_table(client, tmp_path, capsys):  # noqa: F811
     call = ["reproduce", "no such table", "--output", str(tmp_path), "--dask", client.scheduler.address]
     assert run_experiments(call) == 2 and "no such table" in capsys.readouterr().err
 
