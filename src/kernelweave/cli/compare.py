@@ -17,8 +17,9 @@ from rich.text import Text
 from ..compare import Comparison
 from ..compare.declaration import ROW, Declared, declare
 from ..compare.outcome import CompareOutcome, MethodResult, gather
-from ..compare.report import CHOICE, chance_label, fitted_models, headline, warnings_text, write_results
+from ..compare.report import fitted_models, write_results
 from ..compare.run import MeasuredRow, measure_row
+from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
 from ..files.read import Cohort
 from ..reporting.words import p_text
@@ -41,7 +42,7 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     say([*described_cohort(cohort, declared.task, declared.why), *_plan(declared), *declared.notes])
     with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
         measured = _measured(declared, chosen, until, client)
-    outcome = gather(measured, declared.labels)
+    outcome = gather(measured, declared.labels, scoring=declared.scoring, margin=declared.margin)
     _show(outcome)
     with working(f"fitting {outcome.winner.label} to all samples"):
         models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
@@ -67,6 +68,9 @@ def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
         repeats=chosen.repeats,
         seed=chosen.seed,
         quick=chosen.quick,
+        scoring=chosen.scoring,
+        margin=chosen.margin,
+        class_weight=chosen.class_weight,
     )
 
 
@@ -114,32 +118,34 @@ def _show(outcome: CompareOutcome) -> None:
 
 
 def _table(outcome: CompareOutcome) -> Table:
-    score = "accuracy" if outcome.is_classification else "R2"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("method", overflow="fold")
-    for name in (score, "spread", "stored", "seconds", "difference", "p-value"):
+    score = outcome.scoring.label.replace("²", "2").replace(" ", "\n")
+    areas = ["ROC\nAUC"] if _has_areas(outcome) else []
+    for name in (score, "95 %\ninterval", *areas, "seconds", "difference", "p-value"):
         table.add_column(name, justify="right", no_wrap=True)
     for result in outcome.results:
         style = "bold" if result is outcome.winner else None
         table.add_row(Text(one_line(result.label)), *_cells(result, outcome), style=style)
     for result in outcome.failed:
-        table.add_row(Text(one_line(result.label)), "failed", *[""] * 5)
+        table.add_row(Text(one_line(result.label)), "failed")
     table.add_section()
-    for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
-        mean, spread = (outcome.score_text(float(value)) for value in (scores.mean(), scores.std(ddof=1)))
-        table.add_row(label, mean, spread, *[""] * 4)
+    table.add_row(chance_label(outcome), outcome.written(outcome.chance_score))
     return table
 
 
+def _has_areas(outcome: CompareOutcome) -> bool:
+    return outcome.is_classification and outcome.scoring.label != "ROC AUC"
+
+
 def _cells(result: MethodResult, outcome: CompareOutcome) -> list[str]:
-    stored = result.mean_stored
-    cells = [
-        outcome.score_text(result.mean),
-        outcome.score_text(result.std),
-        "-" if stored is None else f"{stored:.0f}",
-        f"{result.seconds.mean():.1f}",
-    ]
+    ends = sorted((outcome.written(end) for end in result.interval), key=lambda text: float(text.removesuffix(" %")))
+    cells = [outcome.written(result.score), " to ".join(end.removesuffix(" %") for end in ends)]
+    if _has_areas(outcome):
+        cells.append(f"{result.all_scores.get('ROC AUC', float('nan')):.3f}")
+    cells.append(f"{result.seconds.mean():.1f}")
     if result.difference is None or result.pvalue is None:
-        return [*cells, "baseline" if result is outcome.baseline else "-", "-"]
-    difference = f"{100.0 * result.difference:+.1f} %" if outcome.is_classification else f"{result.difference:+.3f}"
+        return [*cells, "-", "-"]
+    scale = 100.0 if outcome.scoring.is_share else 1.0
+    difference = f"{scale * result.difference:+.1f}" if scale > 1.0 else f"{result.difference:+.3f}"
     return [*cells, difference, p_text(result.pvalue).removeprefix("p ").removeprefix("= ")]

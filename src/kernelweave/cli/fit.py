@@ -81,6 +81,8 @@ def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
         chosen.method,
         task=chosen.task or "auto",
         effort=effort,
+        scoring=chosen.scoring,
+        class_weight=chosen.class_weight,
         n_jobs=chosen.jobs,
         random_state=chosen.seed,
         **options,

@@ -52,6 +52,17 @@ def whole(least: int, largest: float = math.inf) -> Any:
     return number
 
 
+def positive(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
+    return value
+
+
 def duration(text: str) -> float:
     """Seconds of "90", "90s", "30m", "2h" or "1h30m"."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip().lower())
@@ -162,7 +173,8 @@ def _add_compare(commands: Any) -> None:
         "compare ways to combine the views in your files, and say which to use",
         "Compare each view alone, combinations of views and common models of all columns under nested\n"
         "cross-validation. Prints one table and a sentence that says what to use, and writes report.html,\n"
-        "report.json, report.md, folds.csv and best.kw. An interrupted run goes on where it stopped.",
+        "report.json, report.md, folds.csv, out_of_fold.csv (what each method predicts of samples that it was\n"
+        "not fitted to) and best.kw. An interrupted run goes on where it stopped.",
     )
     _add_training_files(parser)
     _add_out(parser, Path("results"), "folder of the results (default results/)")
@@ -183,8 +195,32 @@ def _add_compare(commands: Any) -> None:
         metavar="TIME",
         help="start no further fold after this time, such as 90s, 30m or 2h; the same call goes on later",
     )
+    group.add_argument(
+        "--margin",
+        type=positive,
+        metavar="NUMBER",
+        help="how much lower the score of a simpler method may be for it to count as good (default 0.02, two points "
+        "of a share; 0.05 of R2)",
+    )
+    _add_scoring(group)
     add_dask(group)
     _add_run_options(parser)
+
+
+def _add_scoring(group: Any) -> None:
+    group.add_argument(
+        "--scoring",
+        metavar="NAME",
+        help="the score that decides, by scikit-learn's name, such as roc_auc, f1_macro or neg_mean_absolute_error "
+        "(default: accuracy; balanced accuracy where a class is rare; R2 of numbers)",
+    )
+    group.add_argument(
+        "--class-weight",
+        choices=["auto", "balanced", "none"],
+        default="auto",
+        help="weight the errors of a class by the inverse of its share (default auto: both are tried where balanced "
+        "accuracy decides)",
+    )
 
 
 def _add_fit(commands: Any) -> None:
@@ -200,6 +236,7 @@ def _add_fit(commands: Any) -> None:
     _add_out(parser, Path("model.kw"), "file of the model (default model.kw)")
     parser.add_argument("--method", default="mean", metavar="METHOD", help=f"{', '.join(METHODS)} (default mean)")
     _add_in_blocks(parser)
+    _add_scoring(parser)
     _add_run_options(parser)
 
 
@@ -367,6 +404,8 @@ def check(chosen: argparse.Namespace) -> None:
         _check_readable(chosen.model, "the model")
     if hasattr(chosen, "results"):
         _check_results(chosen.results)
+    if getattr(chosen, "class_weight", None) == "none":
+        chosen.class_weight = None
     if chosen.command == "compare":
         chosen.methods = _split_methods(chosen.methods, views)
         for name in chosen.methods or []:

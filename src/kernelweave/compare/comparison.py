@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,43 @@ class Problem:
     is_classification: bool = True
     groups: np.ndarray | None = None
 
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """The classes of all samples, sorted; none of a regression."""
+        return np.unique(self.y) if self.is_classification else self.y[:0]
+
+    def predictions(self, model: BaseEstimator, X: Any) -> dict[str, Any]:
+        """What a fitted model predicts, as cells hold it: positions of `classes`, or numbers, and probabilities.
+
+        Probabilities have a column for each of `classes`, and are None where the model has none.
+        """
+        predicted = np.asarray(model.predict(X))
+        if not self.is_classification:
+            return {"predicted": predicted.astype(np.float64).tolist()}
+        found: dict[str, Any] = {"predicted": np.searchsorted(self.classes, predicted).tolist(), "probabilities": None}
+        if hasattr(model, "predict_proba"):
+            shares = np.zeros((len(predicted), len(self.classes)))
+            shares[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
+            found["probabilities"] = shares.tolist()
+        return found
+
     def error(self, model: BaseEstimator, X: Any, part: np.ndarray) -> float:
         """Per cent of the samples that are misclassified, or of the variance that is not explained: 100 (1 - R2)."""
-        return float(100.0 * np.mean(self.losses(model, X, part)))
+        return self._error(np.asarray(model.predict(X)), part)
 
-    def losses(self, model: BaseEstimator, X: Any, part: np.ndarray) -> np.ndarray:
-        """What is lost on each sample, whose mean is the error: 1 for a wrong label, or ``(y - f)^2 / Var(y)``."""
-        predicted, true = model.predict(X), self.y[part]
+    def record_error(self, predictions: Mapping[str, Any], part: np.ndarray) -> float:
+        """The error of what `predictions` returned."""
+        predicted = np.asarray(predictions["predicted"])
+        return self._error(self.classes[predicted] if self.is_classification else predicted, part)
+
+    def _error(self, predicted: np.ndarray, part: np.ndarray) -> float:
+        true = self.y[part]
         if self.is_classification:
-            return np.asarray(predicted != true, dtype=np.float64)
+            return float(100.0 * np.mean(predicted != true))
         squares, variance = (predicted - true) ** 2, np.var(true)
         if variance == 0.0:  # nothing to explain: all or none of it, as in scikit-learn's r2_score
-            return np.full(len(squares), float(squares.any()))
-        return squares / variance
+            return 100.0 * float(squares.any())
+        return float(100.0 * np.mean(squares) / variance)
 
 
 _FEW = 8  # data sets that are listed by name
@@ -115,7 +140,7 @@ class Comparison:
     measure : callable or None
         What fits one candidate on a fold and returns the record of it, from the label of the candidate, the unfitted
         estimator, the problem, the split and the samples that train, validate and test; the test error and the seconds
-        by default. Where the protocol compares samples it has the `losses` of the test samples too.
+        by default. Where the protocol compares samples it has what `Problem.predictions` makes of the test samples too.
     in_processes : bool
         Whether cells run in processes of their own, one at a time in each, so that memory can be measured; in threads
         of this process otherwise.

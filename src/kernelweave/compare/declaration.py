@@ -17,6 +17,7 @@ from ..model_selection import NestedFolds
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE
+from ..recipes.scoring import scoring_named
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
 
@@ -45,6 +46,8 @@ class Declared:
     labels: dict[str, str]
     task: str
     why: str
+    scoring: str
+    margin: float | None
     options: dict[str, Any]
     kinds: pd.DataFrame
     notes: list[str] = field(default_factory=list)
@@ -76,12 +79,16 @@ def declare(
     repeats: int = 1,
     seed: int = 0,
     quick: bool = False,
+    scoring: str | None = None,
+    margin: float | None = None,
+    class_weight: str | None = "auto",
 ) -> Declared:
     """Declare the comparison of methods on given samples; a ValueError says why there can be none.
 
     X is as `files.read.read_cohort` makes it; matrices have ids as labels. The task is guessed where None. Of methods,
     "alone" means all that use one view, and None all that the data allow. None for `folds` means 5, or 3 in a `quick`
-    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold.
+    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold. `scoring` and
+    `class_weight` are as in `CohortModel`, `margin` as in `gather`.
     """
     matrices = dict(matrices or {})
     for name, matrix in matrices.items():
@@ -91,7 +98,14 @@ def declare(
     groups = groups.loc[y.index] if groups is not None and n_missing else groups
     chosen, why = (task, "as given") if task is not None else guess_task(y)
     targets = _checked_targets(y, chosen)
+    score = scoring_named(scoring, chosen, targets)
     notes = [f"{n_missing} samples without a target are left out."] if n_missing else []
+    if scoring is None and score.name == "balanced_accuracy":
+        shares = np.unique(targets, return_counts=True)[1] / len(targets)
+        notes.append(
+            "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
+            f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
+        )
     protocol = NestedFolds(
         folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
         repeats,
@@ -119,6 +133,8 @@ def declare(
         "kinds": kinds["kind"],
         "task": chosen,
         "effort": "quick" if quick else "full",
+        "scoring": score.name,
+        "class_weight": class_weight,
         "n_jobs": 1,
         "random_state": seed,
     }
@@ -128,7 +144,7 @@ def declare(
         source="",
         datasets={ROW: problem},
         contenders=tuple(
-            Contender(method, partial(_candidate, CohortModel(method, **{**options, "calibrate": False})))
+            Contender(method, partial(_candidate, CohortModel(method, **options)))
             for method in sorted(labels, key=partial(place_in, _BY_COST))
         ),
         protocol=protocol,
@@ -140,6 +156,8 @@ def declare(
         labels=labels,
         task=chosen,
         why=why,
+        scoring=score.name,
+        margin=margin,
         options=options,
         kinds=kinds,
         notes=notes,

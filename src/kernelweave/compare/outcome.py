@@ -1,14 +1,16 @@
-"""The outcome of a comparison: the methods ranked, the winner, and the nested score of choosing it.
+"""The outcome of a comparison: the methods ranked, which of them to use, and how sure that is.
 
 ===============  ====================================================================================================
-score            accuracy, or R2, of a method on the test samples of each fold; its settings were chosen inside the
-                 training samples
-winner           the method with the highest mean score; of equal ones the simplest
-baseline         the simple method with the highest mean score
-p-value          of the test of held-out losses (`paired_loss_test`) between a method and the baseline
-nested choice    in each fold the method with the best validation score inside the training samples counts with its
-                 test score: what to expect of the whole procedure, the choice of a method included
-chance           the most frequent class (or the mean target) of the training samples as prediction
+score            of a method, from its out-of-fold predictions (`out_of_fold`); its settings were chosen inside the
+                 training samples of each fold
+highest          the method with the highest score; of equal ones the simplest
+rival            what others are tested against: the best simple method or, where that is the highest itself, the best
+                 of those that are simpler still; without any, the next one
+p-value          of the test of held-out losses between a method and the rival, corrected for the number of methods
+                 (Holm 1979)
+verdict          what the highest score says, see `Verdict`
+chance           the most frequent class, or the mean target of the training samples, as prediction
+nested choice    in each fold the method with the best validation score inside the training samples
 ===============  ====================================================================================================
 
 A run that was stopped early counts the folds in which all methods are finished, if there are two; otherwise the
@@ -20,15 +22,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from ..model_selection import Split, paired_loss_test
-from ..model_selection.statistics import mean_by_sample
+from ..model_selection import LossTestResult, Split
+from ..model_selection.statistics import holm
 from ..recipes.methods import ALONE, is_simple
+from ..recipes.scoring import Scoring, scoring_named
+from ..reporting.words import written
 from .comparison import Problem
+from .out_of_fold import Corrected, Judge, OutOfFold
 from .run import MeasuredRow
 
 # From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
@@ -38,24 +43,30 @@ _BY_SIMPLICITY = (
 )
 _DIGITS = 10  # of scores that are compared: what differs by rounding is equal
 LEVEL = 0.05
+MARGIN, RELATIVE_MARGIN = 0.02, 0.05  # of a share or an area, and of what chance loses by other scores
+_Z = 1.645  # one-sided 95 per cent
+
+BETTER, AS_GOOD, CANNOT_TELL, SIMPLEST = "better", "as good", "cannot tell", "simplest"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodResult:
     """One method on the folds that count.
 
-    `scores` are those on the test samples of each fold: shares of right labels, or R2. `losses`, of each tested sample,
-    are means over the repeats that tested it: 1 for a wrong label, or the squared error relative to the variance of the
-    fold's targets. `validations` are scores of the chosen setting inside the training samples of each fold, and
-    `seconds` the time to choose it, fit and predict. `stored` are the samples that the model stores, None where it
-    stores none by design. `failed` says why it could not be fitted; scores are empty then. `difference` and `pvalue`
-    are against the best simple method.
+    `score` is that of its out-of-fold predictions `found`, `interval` its 95 % confidence interval, and `all_scores`
+    those of `recipes.metrics` by name. `scores` are those of each fold, `validations` those of the chosen setting
+    inside the training samples of each fold, and `seconds` the time to choose it, fit and predict. `stored` are the
+    samples that the model stores, None where it stores none by design. `failed` says why it could not be fitted; there
+    are no scores then. `difference` and `pvalue` are against the reference, `pvalue` corrected for all methods.
     """
 
     method: str
     label: str
+    found: OutOfFold | None = None
+    score: float = np.nan
+    interval: tuple[float, float] = (np.nan, np.nan)
+    all_scores: dict[str, float] = field(default_factory=dict)
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
-    losses: np.ndarray = field(default_factory=lambda: np.empty(0))
     validations: np.ndarray = field(default_factory=lambda: np.empty(0))
     stored: list[int | None] = field(default_factory=list)
     seconds: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -67,18 +78,14 @@ class MethodResult:
     pvalue: float | None = None
 
     @property
-    def mean(self) -> float:
-        return float(self.scores.mean())
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the scores over the folds (divisor n - 1)."""
-        return float(self.scores.std(ddof=1))
-
-    @property
     def is_simple(self) -> bool:
         """Whether it is one of the simple methods that others are tested against."""
         return is_simple(self.method)
+
+    @property
+    def predictions(self) -> OutOfFold:
+        assert self.found is not None
+        return self.found
 
     @property
     def mean_stored(self) -> float | None:
@@ -86,113 +93,240 @@ class MethodResult:
         return float(np.mean(numbers)) if numbers else None
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What the highest score says.
+
+    ===========  =====================================================================================================
+    better       the test rejects that the rival is equal, at 0.05, p corrected for the number of methods
+    as good      with 95 % confidence the best simple method that is simpler loses less than the margin: it is
+                 recommended
+    cannot tell  neither; the highest is recommended
+    simplest     there is no simple method that is simpler, and none that could be better than the highest
+    ===========  =====================================================================================================
+
+    `other` is the method that the verdict is about (None where there is one method only), `difference` how much higher
+    the highest is, with its 95 % interval and corrected p-value. `needed` is about how many samples would tell; None
+    where that is not more than there are.
+    """
+
+    kind: str
+    other: MethodResult | None = None
+    difference: float = 0.0
+    interval: tuple[float, float] = (0.0, 0.0)
+    pvalue: float = 1.0
+    needed: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompareOutcome:
     """The finished comparison.
 
-    `results` are best first, without those that `failed` in some fold. `n_train`, the training samples of a fold, and
-    `groups`, that of each tested sample, are for the tests. `n_tested` counts the samples that were tested in at least
-    one fold, fewer where samples of a group have like targets; `largest_share` is that of the most frequent class among
-    them, 0 for a regression. `nested` is the score, in each fold, of the method that validation chooses
-    (`nested_methods`), and `chance` that of the most frequent class, or the mean, of the training samples. `folds` are
-    those that count, of the `n_folds` of the whole comparison, and `unfinished` the labels of methods that are left out
-    for that reason.
+    `results` are best first, without those that `failed` in some fold. `chance` are the predictions of the most
+    frequent class, or of the mean, and `nested` those of the method that validation chooses in each fold
+    (`nested_methods`). `corrected` is the highest score corrected for its choice, None where that is not a mean over
+    samples, or of one method. `folds` are those that count, of the `n_folds` of the whole comparison, and `unfinished`
+    the labels of methods that are left out for that reason.
     """
 
     results: list[MethodResult]
     failed: list[MethodResult]
-    is_classification: bool
-    n_train: float
-    groups: np.ndarray | None
-    n_tested: float
-    largest_share: float
-    nested: np.ndarray
+    judge: Judge
+    margin: float
+    chance: OutOfFold
+    nested: OutOfFold
     nested_methods: list[str]
-    chance: np.ndarray
     folds: list[int]
     n_folds: int
+    folds_of_repeat: int
     n_cells: int
     n_done: int
     unfinished: list[str]
 
     @property
-    def winner(self) -> MethodResult:
+    def problem(self) -> Problem:
+        return self.judge.problem
+
+    @property
+    def scoring(self) -> Scoring:
+        return self.judge.scoring
+
+    @property
+    def is_classification(self) -> bool:
+        return self.problem.is_classification
+
+    @property
+    def highest(self) -> MethodResult:
         return self.results[0]
 
     @property
+    def winner(self) -> MethodResult:
+        """The method that is recommended: the highest, or a simpler one that is as good."""
+        verdict = self.verdict
+        return verdict.other if verdict.kind == AS_GOOD and verdict.other is not None else self.highest
+
+    @property
     def baseline(self) -> MethodResult | None:
-        return next((result for result in self.results if result.is_simple), None)
+        """The best simple method."""
+        return next((one for one in self.results if one.is_simple), None)
+
+    @property
+    def simpler(self) -> MethodResult | None:
+        """The best simple method that is simpler than the highest."""
+        limit = simplicity(self.highest.method)
+        return next((one for one in self.results if one.is_simple and simplicity(one.method) < limit), None)
+
+    @property
+    def rival(self) -> MethodResult | None:
+        if self.highest.is_simple and self.simpler is not None:
+            return self.simpler
+        others = self.results[1:]
+        return next(iter([*(one for one in others if one.is_simple), *others]), None)
 
     @property
     def is_complete(self) -> bool:
         return self.n_done == self.n_cells
 
-    def pvalue(self, first: MethodResult, second: MethodResult) -> float:
-        return paired_loss_test(first.losses, second.losses, n_train=self.n_train, groups=self.groups).pvalue
+    @cached_property
+    def corrected(self) -> Corrected | None:
+        if len(self.results) < 2 or not self.scoring.is_mean:
+            return None
+        return self.judge.corrected([result.predictions for result in self.results])
+
+    @cached_property
+    def chance_score(self) -> float:
+        return self.judge.score(self.chance)
+
+    @cached_property
+    def nested_score(self) -> float:
+        return self.judge.score(self.nested)
 
     @property
+    def n_tested(self) -> int:
+        return len(np.unique(self.chance.rows))
+
+    def test(self, other: MethodResult) -> LossTestResult:
+        """Of the highest against another method; positive differences are for the highest."""
+        return self.judge.test(self.highest.predictions, other.predictions)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        rival, simpler = self.rival, self.simpler
+        if rival is None:
+            return Verdict(SIMPLEST)
+        test = self.test(rival)
+        pvalue = 1.0 if self.highest.pvalue is None else self.highest.pvalue
+        own = Verdict(SIMPLEST, rival, test.difference, test.interval(), pvalue)
+        if self.highest.is_simple and simpler is None:
+            return own
+        if pvalue < LEVEL and test.difference > 0.0:
+            return dataclasses.replace(own, kind=BETTER)
+        if simpler is not None and self._loses_less_than_margin(simpler):
+            test = self.test(simpler)
+            return Verdict(AS_GOOD, simpler, test.difference, test.interval(), pvalue)
+        return dataclasses.replace(own, kind=CANNOT_TELL, needed=self._needed(test))
+
+    def _loses_less_than_margin(self, other: MethodResult) -> bool:
+        test = self.test(other)
+        # Two methods without a different label may have one in the next samples.
+        least = self.judge.least_error(self.n_tested) if self.is_classification and self.scoring.is_share else 0.0
+        return dataclasses.replace(test, error=max(test.error, least)).upper() < self.margin
+
+    def _needed(self, test: LossTestResult) -> int | None:
+        """About how many samples make 1.645 standard errors of the difference as small as the margin."""
+        n_folds = self.folds_of_repeat
+        share = (test.error**2) * self.n_tested / (1.0 + self.n_tested / self.judge.n_train)  # Var(d)
+        needed = (1.0 + n_folds / (n_folds - 1.0)) * (_Z / self.margin) ** 2 * share
+        return round_up(needed) if np.isfinite(needed) and needed > self.n_tested else None
+
+    @cached_property
     def beats_chance(self) -> bool:
-        """Whether the winner is better than chance, by more than the best of as many methods is by luck.
+        """Whether the highest score is better than that of chance, by more than the best of as many is by luck.
 
-        The share of right labels of all tested samples is compared with a binomial distribution, and R2, as a squared
-        correlation, with Student's t; a test over a few folds would find too little. Where groups make the most
-        frequent class of the training samples rare among the test samples, its share of all samples is chance.
+        Of scores that chance may have any value of, such as F1, the area under the ROC curve tells.
         """
-        score, n_tested = self.winner.mean, self.n_tested
-        chance = max(float(self.chance.mean()), self.largest_share)
-        if score <= chance:
-            return False
-        if self.is_classification:
-            pvalue = stats.norm.sf((score - chance) / np.sqrt(max(chance * (1.0 - chance), 1e-12) / n_tested))
-        elif score <= 0.0 or n_tested < 3:
-            return False
+        if self.is_classification and not self.scoring.is_mean:
+            test = self.judge.area_test(self.highest.predictions)
         else:
-            pvalue = stats.t.sf(np.sqrt(score * (n_tested - 2) / max(1.0 - score, 1e-12)), n_tested - 2)
-        return bool(pvalue * len(self.results) < LEVEL)
+            test = self.judge.test(self.highest.predictions, self.chance)
+        return bool(test.difference > 0.0 and 0.5 * test.pvalue * len(self.results) < LEVEL)
 
-    def within_noise(self, first: MethodResult, second: MethodResult) -> bool:
-        return self.pvalue(first, second) >= LEVEL
+    @cached_property
+    def ranked(self) -> tuple[MethodResult, tuple[float, float]] | None:
+        """The method whose probabilities rank the samples best, and its area under the ROC curve with an interval.
 
-    @property
-    def measure(self) -> str:
-        return "accuracy" if self.is_classification else "R²"
+        None where that is no better than chance.
+        """
+        known = [one for one in self.results if np.isfinite(one.all_scores.get("ROC AUC", np.nan))]
+        if not known:
+            return None
+        best = max(known, key=lambda one: one.all_scores["ROC AUC"])
+        test = self.judge.area_test(best.predictions)
+        if not (test.difference > 0.0 and 0.5 * test.pvalue * len(known) < LEVEL):
+            return None
+        low, high = test.interval()
+        return best, (max(0.5 + low, 0.0), min(0.5 + high, 1.0))
 
-    def score_text(self, value: float) -> str:
-        return f"{100.0 * value:.1f} %" if self.is_classification else f"{value:.3f}"
+    def written(self, value: float) -> str:
+        """A score as texts write it; of an error, its size."""
+        value = -value if self.scoring.is_error else value
+        return written(value, "percent") if self.scoring.is_share else f"{value:.3f}"
+
+    def written_difference(self, value: float) -> str:
+        return f"{100.0 * value:.1f} points" if self.scoring.is_share else f"{value:.3f}"
 
 
-def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
+def round_up(value: float) -> int:
+    """A number of samples to two digits.
+
+    >>> round_up(2341.2), round_up(87.5)
+    (2400, 88)
+    """
+    unit = 10 ** max(len(str(int(value))) - 2, 0)
+    return int(-(-value // unit) * unit)
+
+
+def gather(
+    measured: MeasuredRow,
+    labels: Mapping[str, str],
+    *,
+    scoring: str | None = None,
+    margin: float | None = None,
+) -> CompareOutcome:
     """Sum the cells of a comparison up, of which some may be missing; `labels` are those of all its methods.
 
-    Where no method is finished in two folds, or none could be fitted, there is a ValueError.
+    `scoring` is scikit-learn's name of the score that decides, None for the one that fits the targets. Where no method
+    is finished in two folds, or none could be fitted, there is a ValueError.
     """
-    cells, n_folds = measured.cells, len(measured.splits)
+    cells, n_folds, problem = measured.cells, len(measured.splits), measured.problem
     methods, folds = _finished_part(list(labels), cells, n_folds)
     splits = [measured.splits[fold] for fold in folds]
-    found = [_result(method, labels[method], [cells[method, fold][0] for fold in folds], splits) for method in methods]
+    task = "classification" if problem.is_classification else "regression"
+    judge = Judge(problem, scoring_named(scoring, task, problem.y), float(np.mean([len(s.train) for s in splits])))
+    found = [
+        _result(method, labels[method], [cells[method, f][0] for f in folds], splits, folds, judge)
+        for method in methods
+    ]
     failed = [result for result in found if result.failed is not None]
-    results = sorted(
-        (result for result in found if result.failed is None),
-        key=lambda result: (-round(result.mean, _DIGITS), simplicity(result.method)),
-    )
+    results = [result for result in found if result.failed is None]
     if not results:
         raise ValueError(f"no method could be fitted; {failed[0].label}: {failed[0].failed}")
-    tested = np.unique(np.concatenate([split.test for split in splits]))
-    problem = measured.problem
+    results.sort(key=lambda result: (-round(result.score, _DIGITS), simplicity(result.method)))
+    rows = np.concatenate([split.test for split in splits])
+    majority = int(np.bincount(judge.targets[rows]).argmax()) if problem.is_classification else 0
+    chance = OutOfFold.of(splits, [_chance(problem, split, majority) for split in splits], folds)
     nested = [_chosen(results, place) for place in range(len(folds))]
     outcome = CompareOutcome(
         results=results,
         failed=failed,
-        is_classification=problem.is_classification,
-        n_train=float(np.mean([len(split.train) for split in splits])),
-        groups=None if problem.groups is None else problem.groups[tested].astype(str),
-        n_tested=_independent(problem, tested),
-        largest_share=float(_indicators(problem, tested).mean(axis=0).max()) if problem.is_classification else 0.0,
-        nested=np.array([result.scores[place] for place, result in enumerate(nested)]),
+        judge=judge,
+        margin=_margin(judge, chance) if margin is None else margin,
+        chance=chance,
+        nested=_joined([one.predictions.part(one.predictions.fold == f) for one, f in zip(nested, folds, strict=True)]),
         nested_methods=[result.method for result in nested],
-        chance=np.array([_chance(problem, split) for split in splits]),
         folds=folds,
         n_folds=n_folds,
+        folds_of_repeat=n_folds // (1 + max(split.run for split in measured.splits)),
         n_cells=len(labels) * n_folds,
         n_done=len(cells),
         unfinished=[label for method, label in labels.items() if method not in methods],
@@ -210,6 +344,12 @@ def place_in(order: Sequence[str], method: str) -> int:
     return order.index(key) if key in order else len(order)
 
 
+def _margin(judge: Judge, chance: OutOfFold) -> float:
+    if judge.scoring.is_share or judge.scoring.within_folds or not judge.scoring.is_mean:
+        return MARGIN
+    return RELATIVE_MARGIN * float(judge.losses(chance).mean())
+
+
 def _finished_part(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> tuple[list[str], list[int]]:
     whole = [fold for fold in range(n_folds) if all((method, fold) in cells for method in methods)]
     if len(whole) >= 2:
@@ -225,16 +365,27 @@ def _finished_part(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -
     return both, furthest
 
 
-def _result(method: str, label: str, records: Sequence[Mapping[str, Any]], splits: Sequence[Split]) -> MethodResult:
+def _result(
+    method: str,
+    label: str,
+    records: Sequence[Mapping[str, Any]],
+    splits: Sequence[Split],
+    folds: Sequence[int],
+    judge: Judge,
+) -> MethodResult:
     reason = next((record["failed"] for record in records if "failed" in record), None)
     if reason is not None:
         return MethodResult(method=method, label=label, failed=reason)
     texts = [record["warning"] for record in records if record["warning"] is not None]
+    found = OutOfFold.of(splits, records, folds)
     return MethodResult(
         method=method,
         label=label,
-        scores=np.array([1.0 - record["test"] / 100.0 for record in records]),
-        losses=mean_by_sample([split.test for split in splits], [record["losses"] for record in records])[1],
+        found=found,
+        score=judge.score(found),
+        interval=judge.interval(found),
+        all_scores=judge.all_scores(found),
+        scores=judge.fold_scores(found),
         validations=np.array([1.0 - record["validation"] / 100.0 for record in records]),
         stored=[record["stored"] for record in records],
         seconds=np.array([record["seconds"] for record in records]),
@@ -250,50 +401,35 @@ def _chosen(results: Sequence[MethodResult], place: int) -> MethodResult:
     )
 
 
+def _joined(parts: Sequence[OutOfFold]) -> OutOfFold:
+    shares = [part.probabilities for part in parts]
+    known = [part for part in shares if part is not None]
+    return OutOfFold(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "repeat", "fold")},
+        predicted=np.concatenate([part.predicted for part in parts]),
+        probabilities=np.concatenate(known) if len(known) == len(shares) else None,
+    )
+
+
 def _with_tests(outcome: CompareOutcome) -> list[MethodResult]:
-    base = outcome.baseline
-    if base is None:
+    rival = outcome.rival
+    if rival is None:
         return outcome.results
-    return [
-        result
-        if result is base
-        else dataclasses.replace(result, difference=result.mean - base.mean, pvalue=outcome.pvalue(base, result))
-        for result in outcome.results
-    ]
+    others = [result for result in outcome.results if result is not rival]
+    tests = [outcome.judge.test(result.predictions, rival.predictions) for result in others]
+    # A score that is not defined in the resamples, for want of a class, tells nothing.
+    pvalues = holm(np.nan_to_num([test.pvalue for test in tests], nan=1.0)).tolist()
+    tested = {
+        result.method: dataclasses.replace(result, difference=test.difference, pvalue=pvalue)
+        for result, test, pvalue in zip(others, tests, pvalues, strict=True)
+    }
+    return [tested.get(result.method, result) for result in outcome.results]
 
 
-def _chance(problem: Problem, split: Split) -> float:
-    known, true = problem.y[split.train], problem.y[split.test]
-    if problem.is_classification:
-        classes, counts = np.unique(known, return_counts=True)
-        return float(np.mean(true == classes[counts.argmax()]))
-    variance = np.var(true)
-    return 0.0 if variance == 0.0 else float(1.0 - np.mean((true - known.mean()) ** 2) / variance)
-
-
-def _indicators(problem: Problem, rows: np.ndarray) -> np.ndarray:
-    y = problem.y[rows]
-    return y[:, None] == np.unique(y) if problem.is_classification else y[:, None].astype(np.float64)
-
-
-def _independent(problem: Problem, rows: np.ndarray) -> float:
-    """How many independent samples some are worth: ``n / (1 + (m - 1) r)`` for groups of about m samples.
-
-    The correlation r of targets within groups is that of an analysis of variance; m is ``sum n_g^2 / n``.
-    """
-    n_samples = len(rows)
-    if problem.groups is None:
-        return float(n_samples)
-    _, group_of, counts = np.unique(problem.groups[rows].astype(str), return_inverse=True, return_counts=True)
-    n_groups = len(counts)
-    if n_groups in (1, n_samples):
-        return float(n_groups)
-    values = _indicators(problem, rows) - _indicators(problem, rows).mean(axis=0)
-    means = np.array([np.bincount(group_of, column) for column in values.T]) / counts
-    between = float((counts * means**2).sum())
-    within = float((values**2).sum()) - between
-    between, within = between / (n_groups - 1), within / (n_samples - n_groups)
-    size = float((counts**2).sum()) / n_samples
-    usual = (n_samples - size) / (n_groups - 1)  # samples of a group, as the mean squares count them
-    correlation = (between - within) / (between + (usual - 1.0) * within)
-    return n_samples / (1.0 + (size - 1.0) * min(max(correlation, 0.0), 1.0))
+def _chance(problem: Problem, split: Split, majority: int) -> dict[str, Any]:
+    """The predictions of the most frequent class, and its shares in the training samples, or of their mean."""
+    known, n_tested = problem.y[split.train], len(split.test)
+    if not problem.is_classification:
+        return {"predicted": np.full(n_tested, known.mean())}
+    shares = np.bincount(np.searchsorted(problem.classes, known), minlength=len(problem.classes)) / len(known)
+    return {"predicted": np.full(n_tested, majority), "probabilities": np.tile(shares, (n_tested, 1))}

@@ -18,21 +18,25 @@ from ..files.base import as_csv
 from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
+from ..recipes.metrics import SMALLER_IS_BETTER
 from ..recipes.search import setting_text
 from ..reporting import report
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.page import Report
-from ..reporting.words import listed, p_text, reach
+from ..reporting.words import listed
 from ..saving import save
 from .cells import write_atomically
 from .declaration import Declared
-from .outcome import CompareOutcome, MethodResult, simplicity
+from .out_of_fold import OutOfFold, out_of_fold_table
+from .outcome import CompareOutcome, MethodResult
 from .run import MeasuredRow
+from .words import chance_label, headline, recommendation, warnings_text
 
-CHOICE = "choice by validation"
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
 _WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")  # their models are no kernel machines
 _SHOWN = 5  # files that a row lists
+SCORE_KINDS = {"accuracy": "percent", "balanced accuracy": "percent"}
+SHOWN_AS = {"R2": "R²"}
 _COLUMNS = {
     "number": ("column of numbers", "columns of numbers"),
     "category": ("column of categories", "columns of categories"),
@@ -42,161 +46,61 @@ _COLUMNS = {
 }
 
 
-def headline(outcome: CompareOutcome) -> list[str]:
-    sentences = [*recommendation(outcome), nested_sentence(outcome)]
-    return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
-
-
-def recommendation(outcome: CompareOutcome) -> list[str]:
-    winner = outcome.winner
-    text = []
-    if not outcome.beats_chance:
-        text.append(
-            f"No method is clearly better than always predicting the {chance_label(outcome)} "
-            f"({outcome.score_text(float(outcome.chance.mean()))}): these data may not predict the target at all."
-        )
-    start = "Use" if outcome.beats_chance else "If a model is needed nevertheless, use"
-    text.append(f"{start} {winner.label}: {_reason(outcome)}.")
-    text += _ties(outcome)
-    alternative = simpler_choice(outcome)
-    if alternative is None:
-        return [*text, *_beside(outcome)]
-    gap = _gap_text(outcome, abs(winner.mean - alternative.mean))
-    pvalue = outcome.pvalue(alternative, winner)
-    text.append(
-        f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): {alternative.label} is "
-        "the simpler choice, and these data do not show that it is worse."
-    )
-    return text
-
-
-def _gap_text(outcome: CompareOutcome, value: float) -> str:
-    return f"{100.0 * value:.1f} percentage points" if outcome.is_classification else f"{value:.3f}"
-
-
-def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
-    """The best method that is simpler than the winner and within noise of it, a simple baseline first."""
-    winner = outcome.winner
-    simpler = [
-        result
-        for result in outcome.results[1:]
-        if simplicity(result.method) < simplicity(winner.method) and outcome.within_noise(winner, result)
-    ]
-    simpler = [result for result in simpler if result.is_simple] or simpler
-    return simpler[0] if simpler else None
-
-
-def nested_sentence(outcome: CompareOutcome) -> str:
-    mean = outcome.score_text(float(outcome.nested.mean()))
-    std = outcome.score_text(float(outcome.nested.std(ddof=1)))
-    names = {result.method: result.label for result in outcome.results}
-    counts = {method: outcome.nested_methods.count(method) for method in dict.fromkeys(outcome.nested_methods)}
-    chosen = "; ".join(
-        f"{names[method]}, {count} of {len(outcome.folds)} times"
-        for method, count in sorted(counts.items(), key=lambda pair: -pair[1])
-    )
-    count = len(outcome.results)
-    best = f": an honest estimate for the winner, whose own score is the best of {count} and so a little too good"
-    return (
-        f"Where the training samples of each fold choose the method, too, {outcome.measure} is {mean} ± {std} "
-        f"(chosen: {chosen}){best if count > 1 else ''}."
-    )
-
-
-def incomplete_sentence(outcome: CompareOutcome) -> str:
-    text = f"{outcome.n_done} of {outcome.n_cells} results are there: "
-    text += f"{len(outcome.folds)} of {outcome.n_folds} folds count"
-    if outcome.unfinished:
-        text += f", without {', '.join(outcome.unfinished)}"
-    return f"{text}. The same command goes on."
-
-
-def _reason(outcome: CompareOutcome) -> str:
-    winner = outcome.winner
-    mean = outcome.score_text(winner.mean)
-    if len(outcome.results) == 1:
-        return f"it is the only method here, with {outcome.measure} {mean}"
-    return f"its {outcome.measure} of {mean} is the highest of {len(outcome.results)} methods"
-
-
-def _ties(outcome: CompareOutcome) -> list[str]:
-    winner = outcome.winner
-    others = [result.label for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
-    if not others:
-        return []
-    names = others[0] if len(others) == 1 else f"{', '.join(others[:-1])} and {others[-1]}"
-    return [f"That is as high as that of {names}; {winner.label} is the simplest of them."]
-
-
-def _beside(outcome: CompareOutcome) -> list[str]:
-    winner, base = outcome.winner, outcome.baseline
-    if len(outcome.results) == 1:
-        return []
-    is_next = winner.is_simple or base is None
-    other = outcome.results[1] if is_next or base is None else base
-    what = f"the next, {other.label}," if is_next else f"the best simple method, {other.label},"
-    margin, pvalue = _gap_text(outcome, winner.mean - other.mean), p_text(outcome.pvalue(other, winner))
-    if not outcome.within_noise(winner, other):
-        return [f"It is better than {what} by {margin} ({pvalue})."]
-    is_simpler = is_next and simplicity(winner.method) < simplicity(other.method)
-    simpler = f", but {winner.label} is the simpler choice" if is_simpler else ""
-    return [f"The difference to {what} of {margin} is within noise ({pvalue}){simpler}."]
-
-
-def chance_label(outcome: CompareOutcome) -> str:
-    return "most frequent class" if outcome.is_classification else "mean of the target"
-
-
-def warnings_text(result: MethodResult) -> str:
-    if not result.n_warnings:
-        return ""
-    number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
-    return f"{number} in the folds, such as {result.warning}"
-
-
 def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
     limited = "" if declared.max_train is None else f" (at most {declared.max_train} of them)"
+    times = outcome.n_folds // outcome.folds_of_repeat
+    repeats = "" if times == 1 else f", {times} times"
     text = (
-        f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation: its setting was chosen "
-        f"inside the training samples of a fold{limited}, and it was scored on samples that had no part in that. "
-        f'"{CHOICE.capitalize()}" takes in each fold the method with the best score inside the training samples.'
+        f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation{repeats}: its setting was "
+        f"chosen inside the training samples of a fold{limited}, and it predicted samples that had no part in that. "
+        "All scores are those of these out-of-fold predictions, which are in out_of_fold.csv. Intervals of 95 % take "
+        "other samples and other training sets into account; p-values are corrected for the number of methods."
     )
-    blocks: list[Block] = [Text(text=text), _table(outcome), _chart(outcome)]
+    blocks: list[Block] = [Text(text=text), _table(outcome), _chart(outcome), _scores_table(outcome)]
     return Section(id="methods", title="The methods compared", blocks=blocks)
 
 
+def _kind(outcome: CompareOutcome) -> str:
+    return "percent" if outcome.scoring.is_share else "number"
+
+
+def _shown(outcome: CompareOutcome, value: float) -> float:
+    """A score as it is shown: of an error, its size."""
+    return -value if outcome.scoring.is_error else value
+
+
 def _table(outcome: CompareOutcome) -> Table:
-    kind = "percent" if outcome.is_classification else "number"
-    base = outcome.baseline
-    against = "against the best simple method" if base is None else f"against {base.label}"
+    kind, rival = _kind(outcome), outcome.rival
+    against = "" if rival is None else f"against {rival.label}"
     columns = [
         Column("method"),
-        Column(outcome.measure, kind, "mean over the test samples of all folds"),
-        Column("spread", kind, "standard deviation over folds"),
+        Column(outcome.scoring.label, kind, "of the out-of-fold predictions"),
+        Column("from", kind, "lower end of the 95 % interval"),
+        Column("to", kind, "upper end of the 95 % interval"),
         Column("stored samples", "count", "training samples that the model needs for predictions"),
         Column("seconds", "seconds", "to choose the setting, fit and predict, for a fold"),
-        Column("difference", kind, f"of the mean score, {against}"),
-        Column("p-value", "p-value", f"{TEST_NAME} {against}"),
+        Column("difference", kind, f"of the scores, {against}; positive ones are better"),
+        Column("p-value", "p-value", f"{TEST_NAME} {against}, corrected for the number of methods"),
     ]
     notes = [warnings_text(result) for result in outcome.results]
     notes += [f"could not be fitted: {result.failed}" for result in outcome.failed]
-    rows = [_row(result) for result in [*outcome.results, *outcome.failed]]
-    for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
-        rows.append([label, float(scores.mean()), float(scores.std(ddof=1)), None, None, None, None])
+    rows = [_row(result, outcome) for result in [*outcome.results, *outcome.failed]]
+    rows.append([chance_label(outcome), _shown(outcome, outcome.chance_score), *[None] * 6])
     if any(notes):
         columns.append(Column("note"))
-        rows = [[*row, note or None] for row, note in zip(rows, [*notes, None, None], strict=True)]
-    return Table(title="Methods", columns=columns, rows=rows, marked=[0])
+        rows = [[*row, note or None] for row, note in zip(rows, [*notes, None], strict=True)]
+    marked = [outcome.results.index(outcome.winner)]
+    return Table(title="Methods", columns=columns, rows=rows, marked=marked)
 
 
-def _row(result: MethodResult) -> list[Cell]:
+def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
     if result.failed is not None:
-        return [result.label, None, None, None, None, None, None]
+        return [result.label, *[None] * 7]
     stored = result.mean_stored
     return [
         result.label,
-        result.mean,
-        result.std,
+        _shown(outcome, result.score),
+        *sorted(_shown(outcome, end) for end in result.interval),
         None if stored is None else round(stored),
         float(result.seconds.mean()),
         result.difference,
@@ -204,25 +108,46 @@ def _row(result: MethodResult) -> list[Cell]:
     ]
 
 
-def _chart(outcome: CompareOutcome) -> Dots:
-    ranges = [(result.label, result.scores) for result in outcome.results] + [(CHOICE, outcome.nested)]
-    kind = "percent" if outcome.is_classification else "number"
-    dots = [
-        Dot(label, float(scores.mean()), *reach(float(scores.mean()), float(scores.std(ddof=1)), kind))
-        for label, scores in ranges
+def _scores_table(outcome: CompareOutcome) -> Table:
+    chance = outcome.judge.all_scores(outcome.chance)
+    names = list(chance)
+    columns = [Column("method"), *(Column(SHOWN_AS.get(name, name), SCORE_KINDS.get(name, "number")) for name in names)]
+    rows: list[list[Cell]] = [
+        [result.label, *(result.all_scores.get(name) for name in names)] for result in outcome.results
     ]
-    chance, first, base = float(outcome.chance.mean()), outcome.winner, outcome.baseline
+    rows.append([chance_label(outcome), *(chance[name] for name in names)])
+    smaller = listed([SHOWN_AS.get(name, name) for name in names if name in SMALLER_IS_BETTER])
+    return Table(
+        title="All scores",
+        columns=columns,
+        rows=rows,
+        marked=[outcome.results.index(outcome.winner)],
+        note=f"Of {smaller} smaller values are better.",
+    )
+
+
+def _chart(outcome: CompareOutcome) -> Dots:
+    kind, rival, winner = _kind(outcome), outcome.rival, outcome.winner
+    dots = [
+        Dot(result.label, _shown(outcome, result.score), *sorted(_shown(outcome, end) for end in result.interval))
+        for result in outcome.results
+    ]
+    highest = outcome.highest
+    extreme = "lowest" if outcome.scoring.is_error else "highest"
+    label = outcome.scoring.label
     return Dots(
-        title=f"{outcome.measure.capitalize()} of each method",
-        description=f"The highest mean is {outcome.score_text(first.mean)}, by {first.label}; lines "
-        "reach one standard deviation over folds to either side. For comparison, always predicting "
-        f"the {chance_label(outcome)} reaches {outcome.score_text(chance)}.",
-        axis=outcome.measure,
+        title=f"{label[:1].upper()}{label[1:]} of each method",
+        description=f"The {extreme} is {outcome.written(highest.score)}, by {highest.label}; lines are 95 % intervals. "
+        f"For comparison, always predicting the {chance_label(outcome)} reaches "
+        f"{outcome.written(outcome.chance_score)}.",
+        axis=label,
         dots=dots,
         kind=kind,
-        reference=None if base is None else base.mean,
-        reference_label="" if base is None else f"best simple method: {base.label}",
-        marked=[first.label],
+        reference=None if rival is None else _shown(outcome, rival.score),
+        reference_label=""
+        if rival is None
+        else f"{'best simple method' if rival.is_simple else 'next'}: {rival.label}",
+        marked=[winner.label],
     )
 
 
@@ -276,14 +201,26 @@ def _columns(counts: pd.Series) -> list[tuple[str, ...]]:
 
 
 def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
-    protocol = declared.protocol
+    protocol, corrected, verdict = declared.protocol, outcome.corrected, outcome.verdict
     return {
         "task": declared.task,
         "task_reason": declared.why,
-        "score": "accuracy" if outcome.is_classification else "R2",
+        "score": outcome.scoring.name,
+        "margin": outcome.margin,
         "winner": outcome.winner.method,
+        "highest": outcome.highest.method,
         "baseline": None if outcome.baseline is None else outcome.baseline.method,
+        "verdict": {
+            "kind": verdict.kind,
+            "other": None if verdict.other is None else verdict.other.method,
+            "difference": verdict.difference,
+            "interval": list(verdict.interval),
+            "p_value": verdict.pvalue,
+            "needed": verdict.needed,
+        },
+        "beats_chance": outcome.beats_chance,
         "recommendation": " ".join(recommendation(outcome)),
+        "corrected": None if corrected is None else dataclasses.asdict(corrected),
         "is_complete": outcome.is_complete,
         "n_samples": len(declared.problem.y),
         "n_folds": protocol.n_folds,
@@ -291,13 +228,8 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
         "max_train": declared.max_train,
         "seed": protocol.random_state,
         "methods": [_method_data(result) for result in [*outcome.results, *outcome.failed]],
-        "nested": {
-            "mean": float(outcome.nested.mean()),
-            "std": float(outcome.nested.std(ddof=1)),
-            "scores": outcome.nested.tolist(),
-            "methods": outcome.nested_methods,
-        },
-        "chance": {"mean": float(outcome.chance.mean()), "scores": outcome.chance.tolist()},
+        "nested": {"score": outcome.nested_score, "methods": outcome.nested_methods},
+        "chance": {"score": outcome.chance_score, "scores": outcome.judge.all_scores(outcome.chance)},
         "notes": declared.notes,
     }
 
@@ -309,8 +241,9 @@ def _method_data(result: MethodResult) -> dict[str, Any]:
         "method": result.method,
         "label": result.label,
         "is_simple": result.is_simple,
-        "mean": result.mean,
-        "std": result.std,
+        "score": result.score,
+        "interval": list(result.interval),
+        "all_scores": result.all_scores,
         "stored_samples": result.mean_stored,
         "seconds": float(result.seconds.mean()),
         "difference": result.difference,
@@ -323,22 +256,23 @@ def _method_data(result: MethodResult) -> dict[str, Any]:
     }
 
 
-def folds_table(measured: MeasuredRow, declared: Declared) -> pd.DataFrame:
+def folds_table(measured: MeasuredRow, outcome: CompareOutcome, declared: Declared) -> pd.DataFrame:
     """The results of every finished cell: a row for each method and fold, those that failed without numbers."""
     n_folds = declared.protocol.n_folds
     rows = []
     for method in declared.labels:
-        for place in range(len(measured.splits)):
+        for place, split in enumerate(measured.splits):
             if (method, place) not in measured.cells:
                 continue
             record = measured.cells[method, place][0]
             is_measured = "failed" not in record
+            found = OutOfFold.of([split], [record], [place]) if is_measured else None
             rows.append(
                 {
                     "method": method,
                     "repeat": place // n_folds + 1,
                     "fold": place % n_folds + 1,
-                    "score": 1.0 - record["test"] / 100.0 if is_measured else np.nan,
+                    "score": np.nan if found is None else float(outcome.judge.fold_scores(found)[0]),
                     "validation": 1.0 - record["validation"] / 100.0 if is_measured else np.nan,
                     "stored_samples": record["stored"] if is_measured else None,
                     "seconds": record["seconds"] if is_measured else np.nan,
@@ -347,6 +281,12 @@ def folds_table(measured: MeasuredRow, declared: Declared) -> pd.DataFrame:
             )
     table = pd.DataFrame(rows)
     return table.assign(stored_samples=table["stored_samples"].astype("Int64"))
+
+
+def predictions_table(outcome: CompareOutcome) -> pd.DataFrame:
+    """The out-of-fold predictions of all methods, as out_of_fold.csv has them."""
+    found = {result.method: result.predictions for result in outcome.results}
+    return out_of_fold_table(outcome.problem, outcome.problem.X.index, found)
 
 
 @dataclass(frozen=True)
@@ -387,7 +327,8 @@ def write_results(
         "report.html": page.to_html(),
         "report.json": page.to_json(),
         "report.md": page.to_markdown(),
-        "folds.csv": as_csv(folds_table(measured, declared)),
+        "folds.csv": as_csv(folds_table(measured, outcome, declared)),
+        "out_of_fold.csv": as_csv(predictions_table(outcome)),
     }
     out.mkdir(parents=True, exist_ok=True)
     save(models.best, out / BEST)

@@ -23,10 +23,11 @@ from sklearn.base import BaseEstimator, clone
 from .._version import __version__
 from ..datasets import load_dataset
 from ..datasets.loading import data_folder
-from ..model_selection import Split, paired_loss_test
-from ..model_selection.statistics import mean_by_sample
+from ..model_selection import Split
+from ..recipes.scoring import Scoring
 from .cells import Cells, CellStore, Progress, data_digest, described, frame_digest, measure_cells
 from .comparison import Comparison, Measure, Problem
+from .out_of_fold import Judge, OutOfFold, out_of_fold_table
 from .workers import FoldsInProcesses, FoldsOnCluster, FoldSource, Records, heard, warnings_by_thread
 
 
@@ -37,7 +38,7 @@ class ContenderResult:
     `errors` are test errors in per cent of each repeat, and `validation` the mean error on the validation samples, NaN
     where there are none, of the candidates that count, which `chosen` names for each run (or once). `seconds` are those
     of all candidates on one fold, fit and prediction, on average. `best` says whether no contender is significantly
-    better; `losses` are of each tested sample, where the protocol compares samples.
+    better; `out_of_fold` are the predictions for the test samples, where the protocol compares samples.
     """
 
     errors: np.ndarray
@@ -46,7 +47,7 @@ class ContenderResult:
     best: bool = False
     candidates: tuple[str, ...] = ()
     validation: float = np.nan
-    losses: np.ndarray | None = None
+    out_of_fold: OutOfFold | None = None
 
     @property
     def mean(self) -> float:
@@ -58,7 +59,7 @@ class ContenderResult:
 
 
 def results_of(
-    comparison: Comparison, cells: Cells, splits: list[Split], groups: np.ndarray | None = None
+    comparison: Comparison, cells: Cells, splits: list[Split], problem: Problem
 ) -> dict[str, ContenderResult]:
     names = [contender.name for contender in comparison.contenders]
     found = {name: _result(comparison, [cells[name, fold] for fold in range(len(splits))], splits) for name in names}
@@ -69,12 +70,11 @@ def results_of(
             return result.mean == first.mean
         if not comparison.protocol.compares_samples:
             return not comparison.protocol.compare(first.errors, result.errors).significant(comparison.level)
-        n_train = float(np.mean([len(split.train) for split in splits]))
-        test = paired_loss_test(first.losses, result.losses, n_train=n_train, groups=own)
-        return not test.significant(comparison.level)
+        assert first.out_of_fold is not None and result.out_of_fold is not None
+        return not judge.test(first.out_of_fold, result.out_of_fold).significant(comparison.level)
 
-    tested = np.unique(np.concatenate([split.test for split in splits]))
-    own = None if groups is None else groups[tested]
+    n_train = float(np.mean([len(split.train) for split in splits]))
+    judge = Judge(problem, Scoring("accuracy" if problem.is_classification else "r2"), n_train)
     return {name: dataclasses.replace(result, best=tied(result)) for name, result in found.items()}
 
 
@@ -98,12 +98,12 @@ def _result(comparison: Comparison, folds: list[Records], splits: list[Split]) -
     if comparison.protocol.one_result_per_run:
         errors = np.array([errors[runs == run].mean() for run in np.unique(runs)])
     seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
-    losses = None
+    found = None
     if comparison.protocol.compares_samples:
-        own = [records[best]["losses"] for records, best in zip(folds, counts, strict=True)]
-        losses = mean_by_sample([split.test for split in splits], own)[1]
+        own = [records[best] for records, best in zip(folds, counts, strict=True)]
+        found = OutOfFold.of(splits, own, range(len(splits)))
     return ContenderResult(
-        errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()), losses=losses
+        errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()), out_of_fold=found
     )
 
 
@@ -123,6 +123,7 @@ class ComparisonOutcome:
         Of the first candidate of each contender, chosen or not.
     absent : tuple of str
         Data sets that were not there.
+    problems : dict from data set to Problem
     """
 
     experiment: Comparison
@@ -132,11 +133,40 @@ class ComparisonOutcome:
     quick: bool
     first: dict[tuple[str, str], ContenderResult] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    problems: dict[str, Problem] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[str]:
         """The data sets that were there."""
         return [row for row in self.experiment.datasets if row not in self.absent]
+
+    def out_of_fold(self, row: str) -> pd.DataFrame:
+        """What each contender predicts of the test samples of each fold of a data set, where the protocol has them.
+
+        Parameters
+        ----------
+        row : str
+            One of `rows`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``sample`` (its label in a data frame, or position), ``repeat``, ``fold``, ``method``, ``target``,
+            and of a classification ``label`` and ``probability_CLASS`` for each class, of a regression ``prediction``.
+        """
+        if row not in self.problems:
+            raise ValueError(f"there is no data set {row!r}; those of this comparison are {', '.join(self.problems)}")
+        if not self.experiment.protocol.compares_samples:
+            raise ValueError("predictions are kept where the protocol is NestedFolds, and this comparison has another")
+        results = {name: self.results[row, name].out_of_fold for name in self._names}
+        found = {name: own for name, own in results.items() if own is not None}
+        problem = self.problems[row]
+        labels = getattr(problem.X, "index", np.arange(len(problem.y)))
+        return out_of_fold_table(problem, labels, found)
+
+    @property
+    def _names(self) -> list[str]:
+        return [contender.name for contender in self.experiment.contenders]
 
 
 def run_comparison(
@@ -202,7 +232,7 @@ def run_comparison(
     comparison = comparison.quickened() if quick else comparison
     results: dict[Any, Any] = {}
     first: dict[Any, Any] = {}
-    absent, n_folds = [], 0
+    absent, n_folds, problems = [], 0, {}
     for row in comparison.datasets:
 
         def tell(done: int, total: int, contender: str, row: str = row) -> None:
@@ -220,23 +250,25 @@ def run_comparison(
             continue
         cells, splits = measured.cells, measured.splits
         n_folds = len(splits)
-        groups = measured.problem.groups
-        results |= {(row, name): one for name, one in results_of(comparison, cells, splits, groups).items()}
+        problems[row] = problem = measured.problem
+        results |= {(row, name): one for name, one in results_of(comparison, cells, splits, problem).items()}
         cells = {key: records[:1] for key, records in cells.items()}
-        first |= {(row, name): one for name, one in results_of(comparison, cells, splits, groups).items()}
+        first |= {(row, name): one for name, one in results_of(comparison, cells, splits, problem).items()}
     if not results:
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
         )
-    return ComparisonOutcome(comparison, results, n_folds=n_folds, quick=quick, first=first, absent=tuple(absent))
+    return ComparisonOutcome(
+        comparison, results, n_folds=n_folds, quick=quick, first=first, absent=tuple(absent), problems=problems
+    )
 
 
 @dataclass(frozen=True)
 class MeasuredRow:
     """The cells of one data set, by contender and fold.
 
-    A cell has one record for each candidate, with errors in per cent, and `losses` of the test samples where the
-    protocol compares samples; `failed` alone where it could not be fitted.
+    A cell has one record for each candidate, with errors in per cent, and `Problem.predictions` of the test samples
+    where the protocol compares samples; `failed` alone where it could not be fitted.
     """
 
     problem: Problem
@@ -305,7 +337,7 @@ class _Row:
             scaler = clone(self.scaling).fit(parts[0])
             parts = [scaler.transform(part) if part.shape[0] else part for part in parts]
 
-        measure = self.comparison.measure or _measure
+        measure = self.comparison.measure or partial(_measure, keeps=self.comparison.protocol.compares_samples)
         if self.comparison.is_tolerant:
             measure = partial(_tolerated, measure)
 
@@ -313,8 +345,6 @@ class _Row:
             found = [
                 measure(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()
             ]
-            if not self.comparison.protocol.compares_samples:
-                found = [{name: one[name] for name in one if name != "losses"} for one in found]
             return found
 
         return records
@@ -374,7 +404,7 @@ def _fingerprint(
     if scaling is not None:
         settings["scaling"] = _described(scaling)
     if comparison.measure is None and comparison.protocol.compares_samples:
-        settings["losses"] = True  # cells of earlier versions have none
+        settings["predictions"] = True  # cells of earlier versions have none
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
@@ -397,12 +427,14 @@ def _tolerated(
     return record | {"n_warnings": len(texts), "warning": texts[0] if texts else None}
 
 
-def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
+def _measure(
+    label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any], *, keeps: bool = False
+) -> dict[str, Any]:
     start = time.perf_counter()
     groups = {} if problem.groups is None else {"groups": problem.groups[split.train]}
     fitted = clone(model).fit(parts[0], problem.y[split.train], **groups)
-    losses = problem.losses(fitted, parts[2], split.test)
-    test = float(100.0 * np.mean(losses))
+    predictions = problem.predictions(fitted, parts[2]) if keeps else {}
+    test = problem.record_error(predictions, split.test) if keeps else problem.error(fitted, parts[2], split.test)
     chosen: dict[str, Any] = {}
     if hasattr(fitted, "setting_"):  # it chose its setting by itself
         validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
@@ -413,8 +445,7 @@ def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, p
         same = np.array_equal(split.validation, split.test)
         validation = test if same else problem.error(fitted, parts[1], split.validation)
     seconds = time.perf_counter() - start
-    found = {"candidate": label, "validation": validation, "test": test, "seconds": seconds, "losses": losses.tolist()}
-    return found | chosen
+    return {"candidate": label, "validation": validation, "test": test, "seconds": seconds} | predictions | chosen
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from .protocols import (
 )
 from .response_surfaces import ResponseSurface, ResponseSurfaceSearchCV, fit_surface, koshal_design
 from .statistics import (
+    LossTestResult,
     TestResult,
     WilcoxonResult,
     WinTieLoss,
@@ -30,6 +31,7 @@ from .view_permutation import view_importance
 
 __all__ = [
     "KFoldProtocol",
+    "LossTestResult",
     "NestedFolds",
     "Protocol",
     "RepeatedDraws",

@@ -62,6 +62,35 @@ class TestResult:
 
 
 @dataclass(frozen=True)
+class LossTestResult(TestResult):
+    """Result of `paired_loss_test`.
+
+    Attributes
+    ----------
+    difference : float
+        Mean loss of the second method less that of the first.
+    error : float
+        Standard error of the difference.
+    freedom : int
+        Degrees of freedom of the t distribution.
+    """
+
+    _: KW_ONLY
+    difference: float = np.nan
+    error: float = np.nan
+    freedom: int = 1
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the difference."""
+        reach = stats.t.ppf(0.5 + 0.5 * level, self.freedom) * self.error
+        return self.difference - reach, self.difference + reach
+
+    def upper(self, level: float = 0.95) -> float:
+        """One-sided upper confidence bound of the difference: below a margin, the second method is no worse by that."""
+        return float(self.difference + stats.t.ppf(level, self.freedom) * self.error)
+
+
+@dataclass(frozen=True)
 class WilcoxonResult(TestResult):
     """Result of `wilcoxon_signed_rank`; `statistic` is T.
 
@@ -310,7 +339,9 @@ def _ratio(numerator: float, denominator: float, tail: Any) -> tuple[float, floa
     return statistic, float(tail(statistic))
 
 
-def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = None) -> TestResult:
+def paired_loss_test(
+    first: Any, second: Any, *, n_train: float, groups: Any = None, strata: Any = None
+) -> LossTestResult:
     """Test of equal performance of two methods, from what they lose on the same held-out samples.
 
     The mean difference of the losses is divided by its standard error, the root of ``(1 / n + 1 / n_train) Var(d)``,
@@ -328,12 +359,15 @@ def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = N
         How many samples train a model, on average: ``n (K - 1) / K`` in K folds of n samples.
     groups : array of shape (n_samples,), optional
         Samples of one group are not independent: their losses are summed, and groups are what is counted.
+    strata : array of shape (n_samples,), optional
+        Classes whose samples have weights that make up for their numbers, as in balanced accuracy. What varies is then
+        a loss within its class: how many samples a class has is no part of such a score.
 
     Returns
     -------
-    TestResult
+    LossTestResult
         The statistic, positive where the second method loses more, and its two-sided p-value; 0 and 1 where all losses
-        are the same.
+        are the same. Also the difference, its standard error, and intervals.
 
     References
     ----------
@@ -359,17 +393,32 @@ def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = N
         raise ValueError("losses to compare must be finite")
     check("paired_loss_test", "n_train", n_train, Number(above=0))
     difference: Any = losses[1] - losses[0]
+    difference[np.abs(difference) <= _EQUAL * np.abs(losses).max()] = 0.0
     n_samples = difference.size
-    if groups is not None:
-        groups = np.ravel(np.asarray(groups))
-        if len(groups) != n_samples:
-            raise ValueError(f"groups has {len(groups)} entries, but there are losses of {n_samples} samples")
-        difference = np.bincount(np.unique(groups, return_inverse=True)[1], difference)
+    given = {}
+    for name, values in (("groups", groups), ("strata", strata)):
+        given[name] = None if values is None else np.unique(np.ravel(np.asarray(values)), return_inverse=True)[1]
+        if values is not None and len(given[name]) != n_samples:
+            raise ValueError(f"{name} has {len(given[name])} entries, but there are losses of {n_samples} samples")
+    varying = difference
+    if given["strata"] is not None:
+        counts = np.bincount(given["strata"])
+        varying = difference - (np.bincount(given["strata"], difference) / counts)[given["strata"]] + difference.mean()
+    if given["groups"] is not None:
+        varying, difference = (np.bincount(given["groups"], values) for values in (varying, difference))
     if difference.size < 2:
         raise ValueError("a test of held-out losses needs at least two samples, or two groups of samples")
-    difference[np.abs(difference) <= _EQUAL * np.abs(losses).max()] = 0.0
-    statistic, pvalue = loss_statistics(difference, 1.0 + n_samples / n_train)
-    return TestResult(float(statistic), float(pvalue))
+    n_units, factor = difference.size, 1.0 + n_samples / n_train
+    error = loss_error(difference, factor, varying)
+    statistic, pvalue = _t(np.asarray(difference.mean()), error, n_units - 1)
+    per_sample = n_units / n_samples  # groups have sums of losses
+    return LossTestResult(
+        float(statistic),
+        float(pvalue),
+        difference=float(difference.mean()) * per_sample,
+        error=float(error) * per_sample,
+        freedom=n_units - 1,
+    )
 
 
 def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
@@ -378,16 +427,26 @@ def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, 
     `difference` is that of the losses of each sample (or sums of them over groups), in the last axis, and `factor` is
     ``1 + n / n_train``.
     """
+    return _t(difference.mean(axis=-1), loss_error(difference, factor), difference.shape[-1] - 1)
+
+
+def loss_error(difference: np.ndarray, factor: float, varying: np.ndarray | None = None) -> np.ndarray:
+    """Standard error of the mean of differences, in the last axis.
+
+    `varying` has the same mean, and is what varies of them; by default all.
+    """
+    varying = difference if varying is None else varying
     n_units = difference.shape[-1]
-    squares = np.square(difference).sum(axis=-1)
     discordant = np.maximum(np.count_nonzero(difference, axis=-1), 1)
-    total = difference.sum(axis=-1)
+    unit = np.square(difference).sum(axis=-1) / discordant
     # The variance of n + 2 numbers, d and +u and -u, whose sum is that of d.
-    variance = (squares + 2.0 * squares / discordant - np.square(total) / (n_units + 2)) / (n_units + 1)
-    return _t(total / n_units, np.sqrt(factor * variance / n_units), n_units - 1)
+    variance = np.square(varying).sum(axis=-1) + 2.0 * unit - np.square(varying.sum(axis=-1)) / (n_units + 2)
+    return np.sqrt(factor * np.maximum(variance, 0.0) / (n_units + 1) / n_units)
 
 
-def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_units: int, n_train: float) -> TestResult:
+def paired_score_test(
+    difference: float, resampled: Any, *, n_samples: int, n_units: int, n_train: float
+) -> LossTestResult:
     """The same test of two scores that are no means over samples, by a bootstrap.
 
     `resampled` are differences of the scores where samples, or groups of them, were drawn with replacement, NaN where
@@ -396,12 +455,29 @@ def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_un
     resampled = np.asarray(resampled, dtype=np.float64)
     resampled = resampled[np.isfinite(resampled)]
     if len(resampled) < 2 or n_units < 2:
-        return TestResult(np.nan, np.nan)
+        return LossTestResult(np.nan, np.nan)
     factor = 1.0 + n_samples / n_train
     # One discordant unit more each way, of the size of the difference: at most as much as it is on average.
-    variance = resampled.var(ddof=1) + 2.0 * (difference / n_units) ** 2
-    statistic, pvalue = _t(np.array(difference), np.sqrt(factor * variance), n_units - 1)
-    return TestResult(float(statistic), float(pvalue))
+    error = np.sqrt(factor * (resampled.var(ddof=1) + 2.0 * (difference / n_units) ** 2))
+    statistic, pvalue = _t(np.array(difference), error, n_units - 1)
+    return LossTestResult(
+        float(statistic), float(pvalue), difference=difference, error=float(error), freedom=n_units - 1
+    )
+
+
+def holm(pvalues: Any) -> np.ndarray:
+    """P-values corrected for how many they are, so that any of those below 0.05 is wrong 5 times in 100 at most.
+
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    values = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
+    return corrected
 
 
 def mean_by_sample(rows: Sequence[np.ndarray], values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -455,7 +455,7 @@ class Scored:
     @property
     def metrics(self) -> set[str]:
         ranked = _ranked(*self._given)
-        is_area = ranked is not None and self._is(_areas(*ranked, np.ones((1, len(self.rows))))[0])
+        is_area = ranked is not None and self._is(areas(*ranked, np.ones((1, len(self.rows))))[0])
         return {*self._means, *(["area"] if is_area else [])}
 
     def take_apart(self, metric: str | None, units: Units) -> None:
@@ -467,7 +467,7 @@ class Scored:
         elif metric == "area":
             ranked: Any = _ranked(model, X, y)
             values, is_positive = ranked
-            self.resampled = _areas(values, is_positive, units.drawn(self.rows))
+            self.resampled = areas(values, is_positive, units.drawn(self.rows))
         else:
             self.resampled = _resampled(model, X, y, units.drawn(self.rows), self._scorer)
         self._given, self._scorer, self._means = None, None, {}
@@ -522,7 +522,7 @@ def _ranked(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return (values, y == classes[1]) if values.shape == y.shape else None
 
 
-def _areas(values: np.ndarray, is_positive: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def areas(values: np.ndarray, is_positive: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Areas under the ROC curve: shares of pairs, a positive and a negative, in the right order; equal ones as half."""
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(values[order]) > 0.0])  # of equal values

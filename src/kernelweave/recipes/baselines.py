@@ -30,7 +30,7 @@ from ..estimators import MKLClassifier, MKLRegressor
 from ..estimators.classifier import EPS, without_ties
 from ..estimators.explanations import part_names
 from ..estimators.fitted import extension, lookups_of, n_compared
-from ..validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters, shown
+from ..validation import Choice, Constraints, Instance, Number, Offers, Seed, Whole, check_parameters, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import (
     check_labels,
@@ -45,6 +45,8 @@ from ..views import Views
 from .design import Design
 from .search import balanced_folds
 from .trees import LinearScores, TreeSum
+
+CLASS_WEIGHT = Choice("balanced", None) | Instance(Mapping, "a mapping from class to weight")
 
 
 class Decisions(BaseEstimator):
@@ -66,6 +68,16 @@ class Decisions(BaseEstimator):
         if names is not None and values.shape[1] != 1:
             raise ValueError(f"{type(self).__name__} takes one target, but y has {values.shape[1]} columns")
         return np.ravel(values)
+
+    def _weights_of_positions(self, class_weight: Any) -> Any:
+        """Class weights for targets that are positions in `classes_`."""
+        if not isinstance(class_weight, Mapping):
+            return class_weight
+        known = dict(zip(self.classes_.tolist(), range(len(self.classes_)), strict=True))
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(f"class_weight names {shown(unknown[0])}, which is no class; those are {list(known)}")
+        return {known[label]: weight for label, weight in class_weight.items()}
 
     def _outputs(self) -> list[Any]:
         several = self.task_ == "classification" and len(self.classes_) > 2
@@ -179,6 +191,8 @@ class ColumnModel(Decisions):
         Of a forest.
     learning_rate : float
         Of gradient boosting, which has ``10 / learning_rate`` rounds: 0.2 takes half the time of 0.1.
+    class_weight : "balanced", mapping from class to weight, or None
+        How much errors of a class count; "balanced" means the inverse of its share.
     n_jobs : int or None
         Threads that a forest is grown by; the result does not depend on it.
     random_state : int, RandomState or None
@@ -202,6 +216,7 @@ class ColumnModel(Decisions):
         C=Number(above=0),
         n_trees=Whole(1),
         learning_rate=Number(low=0.01, high=1.0),
+        class_weight=CLASS_WEIGHT,
         n_jobs=Whole(but_not=0) | None,
         random_state=Seed(),
     )
@@ -216,6 +231,7 @@ class ColumnModel(Decisions):
         C: float = 1.0,
         n_trees: int = 300,
         learning_rate: float = 0.1,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -225,6 +241,7 @@ class ColumnModel(Decisions):
         self.C = C
         self.n_trees = n_trees
         self.learning_rate = learning_rate
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -244,8 +261,11 @@ class ColumnModel(Decisions):
         return self
 
     def _fitted(self, given: Any, table: Any, targets: np.ndarray) -> LinearScores | TreeSum:
+        if given.task == "classification":
+            given.class_weight = self._weights_of_positions(given.class_weight)
         if given.estimator == "linear":
-            return LinearScores.of(linear_model(given.task, given.C).fit(table, targets))
+            model = linear_model(given.task, given.C, given.class_weight)
+            return LinearScores.of(model.fit(table, targets))
         if given.estimator == "forest":
             return TreeSum.of_forest(forest(given).fit(table, targets), table)
         # scikit-learn fails on a column without any value; as a constant it is never read.
@@ -354,10 +374,12 @@ def default_preparation(estimator: str) -> Any:
     return fill if estimator == "forest" else FunctionTransformer()
 
 
-def linear_model(task: str, C: float) -> Any:
+def linear_model(task: str, C: float, class_weight: Any = None) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    return Ridge(alpha=1.0 / C) if task == "regression" else LogisticRegression(C=C, max_iter=5000)
+    if task == "regression":
+        return Ridge(alpha=1.0 / C)
+    return LogisticRegression(C=C, max_iter=5000, class_weight=class_weight)
 
 
 def forest(given: Any) -> Any:
@@ -366,7 +388,7 @@ def forest(given: Any) -> Any:
     options = {"n_estimators": given.n_trees, "n_jobs": given.n_jobs, "random_state": given.random_state}
     if given.task == "regression":
         return RandomForestRegressor(max_features=1.0 / 3.0, **options)
-    return RandomForestClassifier(**options)
+    return RandomForestClassifier(class_weight=given.class_weight, **options)
 
 
 def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
@@ -384,7 +406,7 @@ def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
     }
     if given.task == "regression":
         return HistGradientBoostingRegressor(**options)
-    return HistGradientBoostingClassifier(**options)
+    return HistGradientBoostingClassifier(class_weight=given.class_weight, **options)
 
 
 def _tree_options(table: np.ndarray) -> dict[str, Any]:
@@ -415,6 +437,9 @@ class StackedViews(Decisions):
         Cost of errors in the regression on decision values.
     cv : int
         Number of folds that decision values are computed by.
+    class_weight : "balanced", mapping from class to weight, or None
+        Of all machines and of the regression: how much errors of a class count; "balanced" means the inverse of its
+        share.
     random_state : int, RandomState or None
         For the folds.
 
@@ -440,12 +465,21 @@ class StackedViews(Decisions):
     ['fac', 'kar', 'intercept']
     """
 
-    _constraints = Constraints(C=Number(above=0), cv=Whole(2), random_state=Seed())
+    _constraints = Constraints(C=Number(above=0), cv=Whole(2), class_weight=CLASS_WEIGHT, random_state=Seed())
 
-    def __init__(self, machines: Any, *, C: float = 1.0, cv: int = 3, random_state: Any = None):
+    def __init__(
+        self,
+        machines: Any,
+        *,
+        C: float = 1.0,
+        cv: int = 3,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ):
         self.machines = machines
         self.C = C
         self.cv = cv
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> StackedViews:
@@ -505,7 +539,10 @@ class StackedViews(Decisions):
         if len(rows) < 2 or (is_classification and len(np.unique(targets[rows])) < 2):
             return None
         # Labels are positions among all classes, so that machines that saw fewer can be put beside others.
-        return clone(machine).fit(own.iloc[rows], targets[rows])
+        machine = clone(machine)
+        if self.class_weight is not None:
+            machine.set_params(class_weight=self._weights_of_positions(self.class_weight))
+        return machine.fit(own.iloc[rows], targets[rows])
 
     def _values_of(self, machine: Any, own: pd.DataFrame) -> np.ndarray:
         """Decision values of shape (n_samples, n_values), NaN for classes that the machine was not fitted to."""
@@ -529,7 +566,7 @@ class StackedViews(Decisions):
         scale = float(np.sqrt((centred**2).sum(axis=0) / n_known).max())
         scale = scale if scale > 0.0 else 1.0
         table = (centred / scale).reshape(len(values), -1)
-        model = linear_model(self.task_, C).fit(table, targets)
+        model = linear_model(self.task_, C, self._weights_of_positions(self.class_weight)).fit(table, targets)
         coef = np.reshape(model.coef_, (-1, *self.means_.shape))
         self.coef_ = np.array(coef / scale, dtype=np.float64, order="C")
         self.intercept_ = np.array(np.ravel(model.intercept_), dtype=np.float64)

@@ -44,6 +44,7 @@ from .kinds import about_columns, about_matrix, as_frame, column_kinds, given_ki
 from .layout import TableLayout
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_views, reason_against
+from .scoring import Scoring, scoring_named
 from .search import Calibration, Found, fitted, inner_splits, search
 
 
@@ -77,6 +78,13 @@ class CohortModel(BaseEstimator):
         "auto" takes what `guess_task` finds.
     effort : {"full", "quick"}
         "quick" tries fewer settings, on one hold-out.
+    scoring : str or None
+        The score that chooses settings, by scikit-learn's name, such as "roc_auc" or "neg_mean_absolute_error". None
+        means R2 of a regression, and accuracy of a classification, but balanced accuracy where the smallest class has
+        less than half its even share: under 25 % of two classes, 17 % of three.
+    class_weight : {"auto", "balanced"}, mapping from class to weight, or None
+        "balanced" weights the errors of a class by the inverse of its share. "auto" tries this and no weights where
+        balanced accuracy chooses settings, and takes no weights elsewhere.
     calibrate : bool
         Whether to fit what `predict_proba` needs.
     cv : int
@@ -102,12 +110,14 @@ class CohortModel(BaseEstimator):
         As `column_kinds` returns, with given kinds.
     decisions_ : list of str
         What was decided about columns, views and matrices, in sentences.
+    scoring_ : str
+        The score that chose the setting, by scikit-learn's name.
     setting_ : dict
         The parameters that were chosen.
     settings_ : DataFrame
         Inner score of each setting, mean and standard deviation over folds.
     validation_score_ : float
-        Inner score of the chosen setting, accuracy or R2 (relative to the variance of all training targets). Samples
+        Inner score of the chosen setting by `scoring_`; R2 is relative to the variance of all training targets. Samples
         that the fit leaves out count by what is predicted for them.
     calibration_ : Calibration or None
     target_mean_, target_scale_ : float
@@ -142,6 +152,8 @@ class CohortModel(BaseEstimator):
         matrices=Instance(Mapping, "a mapping from name to similarity matrix") | None,
         task=Choice("auto", "classification", "regression"),
         effort=Choice("full", "quick"),
+        scoring=Instance(str, "the name of a score of scikit-learn") | None,
+        class_weight=Choice("auto", "balanced", None) | Instance(Mapping, "a mapping from class to weight"),
         calibrate=Flag(),
         cv=Whole(2),
         approximation=APPROXIMATION | None,
@@ -158,6 +170,8 @@ class CohortModel(BaseEstimator):
         kinds: Any = None,
         task: str = "auto",
         effort: str = "full",
+        scoring: str | None = None,
+        class_weight: Any = "auto",
         calibrate: bool = True,
         cv: int = 3,
         approximation: Any = None,
@@ -170,6 +184,8 @@ class CohortModel(BaseEstimator):
         self.kinds = kinds
         self.task = task
         self.effort = effort
+        self.scoring = scoring
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.cv = cv
         self.approximation = approximation
@@ -207,6 +223,7 @@ class CohortModel(BaseEstimator):
             X, _ = check_training_data(self, X)
             self.decisions_: list[str] = []
             targets = self._fit_task(y, X.shape[0])
+            self.scoring_ = scoring_named(self.scoring, self.task_, targets).name
             frame = as_frame(X)
             layout = self._fit_layout(frame, given.matrices or {})
             groups = self._fit_groups(frame, given.matrices, y, groups)
@@ -477,6 +494,8 @@ class CohortModel(BaseEstimator):
         maker = ModelMaker(
             self.method, self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation
         )
+        if self.task_ == "classification" and given.class_weight != "auto":
+            maker.class_weight = given.class_weight
         is_classes = self.task_ == "classification"
         y = self.classes_[targets] if is_classes else targets
         found = self._search(given, maker, table, present, targets, groups)
@@ -538,6 +557,7 @@ class CohortModel(BaseEstimator):
         if not splits:
             self.decisions_.append("There are too few samples, classes or groups for inner validation.")
         several = is_classes and len(self.classes_) > 2
+        tries_weights = is_classes and given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
 
         def decide(model: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
             known = maker.decidable(present[train], present[test])
@@ -547,13 +567,13 @@ class CohortModel(BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
             return search(
                 lambda rows: maker.model(table.iloc[rows], present[rows]),
-                grid_of(self.method, given.effort, self.task_),
+                grid_of(self.method, given.effort, self.task_, tries_weights),
                 table,
                 self.classes_[targets] if is_classes else targets,
                 splits,
                 groups=groups,
                 decide=decide,
-                score=self._accuracy if is_classes else _explained,
+                score=self._score,
                 shape=(len(table), len(self.classes_)) if several else (len(table),),
             )
 
@@ -562,8 +582,13 @@ class CohortModel(BaseEstimator):
         lacking = np.delete(targets, kept)
         if not len(lacking):
             return
-        predicted = self._prior.argmax()
-        score = float((lacking == predicted).mean()) if self.task_ == "classification" else _explained(0.0, lacking)
+        values = np.repeat(self._constant()[None], len(lacking), axis=0)
+        if self.task_ == "classification":
+            score = self._score(values[:, 0] if values.shape[1] == 1 else values, self.classes_[lacking])
+        else:
+            score = self._score(values[:, 0], lacking)
+        if not np.isfinite(score):  # an area under a curve of samples of one class
+            return
         share = len(lacking) / len(targets)
         self.validation_score_ = (1.0 - share) * self.validation_score_ + share * score
         scores, spread = self.settings_["score"], self.settings_["std"]
@@ -614,8 +639,15 @@ class CohortModel(BaseEstimator):
         logs = np.log(self._prior)
         return logs[1:] - logs[:1] if len(logs) == 2 else logs
 
-    def _accuracy(self, values: np.ndarray, y: np.ndarray) -> float:
-        return float((self._labels(values) == y).mean())
+    def _score(self, values: np.ndarray, y: np.ndarray) -> float:
+        """The inner score of decision values of labels, or of standardised numbers."""
+        scoring = Scoring(self.scoring_)
+        if self.task_ == "regression":
+            return _explained(values, y) if scoring.name == "r2" else scoring.value(y, values, None, 0)
+        labels, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)
+        predicted = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        shares = Calibration.fit(values, labels).probabilities(values) if scoring.needs_probabilities else None
+        return scoring.value(labels, predicted, shares, n_classes)
 
     def _labels(self, values: np.ndarray) -> np.ndarray:
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]

@@ -70,13 +70,14 @@ WIDEST = {"localized": 1000, "projected": 50}
 COMPONENTS = {"localized": 200, "projected": 50}
 
 
-def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
+def grid_of(method: str, effort: str, task: str, tries_weights: bool = False) -> Mapping[str, Sequence[Any]]:
+    grid: dict[str, Sequence[Any]] = {"class_weight": (None, "balanced")} if tries_weights else {}
     if method in ("forest", "boosting"):
-        return {}
+        return grid
     if method == "stacking":
-        return {"C": _STACKING_COSTS[effort]}
+        return grid | {"C": _STACKING_COSTS[effort]}
     costs = _LINEAR_COSTS if method == "linear" else _COSTS
-    grid: dict[str, Sequence[Any]] = {"C": costs[task][effort]}
+    grid["C"] = costs[task][effort]
     if (method, effort) == ("localized", "full"):
         grid["combiner__l2"] = (0.1, 0.01)
     return grid
@@ -205,10 +206,15 @@ class ModelMaker:
     needs: list[str]  # views of which each sample has one, see `needed_views`
     options: dict[str, Any]  # parameters of the model: n_jobs, random_state
     approximation: Any = None  # as that of `MKLClassifier`: None for exact kernels
+    class_weight: Any = None
     notes: list[str] = field(default_factory=list)  # what was decided for the last model, in words
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         self.notes.clear()
+        model = self._model(table, present)
+        return model if self.class_weight is None else model.set_params(class_weight=self.class_weight)
+
+    def _model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         if self.method == "stacking":
             return self._stacking(table, present)
         if self.method in ("linear", "forest", "boosting"):

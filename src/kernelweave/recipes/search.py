@@ -143,7 +143,8 @@ def search(
             done += 1
             if show is not None:
                 show(done, len(splits) * len(settings))
-    means = np.array([np.mean(own) if own else np.nan for own in scores])
+    defined = [[value for value in own if np.isfinite(value)] for own in scores]
+    means = np.array([np.mean(own) if own else np.nan for own in defined])
     best = (
         (len(settings) - 1) // 2 if np.isnan(means).all() else int(np.flatnonzero(means >= np.nanmax(means) - TIE)[0])
     )
@@ -151,7 +152,7 @@ def search(
         {
             "setting": pd.Series([setting_text(setting) for setting in settings], dtype=object),
             "score": means,
-            "std": [np.std(own) if own else np.nan for own in scores],
+            "std": [np.std(own) if own else np.nan for own in defined],
         }
     )
     return Found(settings[best], float(means[best]), report, values[best])
