@@ -97,7 +97,8 @@ def test_compare(name, cohorts):
     place, folder, run = cohorts(name)
     results = place / "results"
     written = {path.name for path in results.iterdir()} - {"best-kernels.kw"}  # beside a winner without kernels
-    assert written == {"report.html", "report.json", "report.md", "folds.csv", "best.kw", "cells"}
+    names = {"report.html", "report.json", "report.md", "folds.csv", "out_of_fold.csv", "best.kw", "cells"}
+    assert written == names
     task = "classification" if folder.classes else "regression"
     assert task in run.stdout and "results/report.html" in run.stdout
     folds = pd.read_csv(results / "folds.csv")
@@ -114,7 +115,7 @@ def test_compare(name, cohorts):
     page = (results / "report.html").read_text(encoding="utf-8")
     assert SCRIPT not in page and len(page) < 1_000_000
     headline = json.loads((results / "report.json").read_text(encoding="utf-8"))["headline"]
-    assert headline and headline[0] in (results / "report.md").read_text(encoding="utf-8")
+    assert headline and headline[0][:60] in (results / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -101,9 +101,9 @@ def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
     measured = []
     measure = module._measure
 
-    def counted(label, *arguments):
+    def counted(label, *arguments, **options):
         measured.append(label)
-        return measure(label, *arguments)
+        return measure(label, *arguments, **options)
 
     monkeypatch.setattr(module, "_measure", counted)
     first = run_experiment(SMALL, tmp_path)

@@ -38,7 +38,7 @@ def test_every_method_in_the_order_of_cost():
     assert declared.protocol.n_folds == 5 and declared.protocol.max_train is None and declared.notes == []
     assert declared.labels["alone:rna"] == "rna alone"
     (model,) = declared.comparison.contenders[0].candidates(declared.problem).values()
-    assert model.method == "alone:rna" and model.effort == "full" and model.n_jobs == 1 and not model.calibrate
+    assert model.method == "alone:rna" and model.effort == "full" and model.n_jobs == 1 and model.calibrate
     assert declared.model("mean").calibrate and declared.model("mean").random_state == 0
 
 
@@ -80,8 +80,10 @@ def test_missing_targets_are_left_out_and_said_so():
 def test_rare_classes_are_noted():
     y = Y.copy()
     y.iloc[:3] = "rare"
-    (note,) = declare(X, y).notes
-    assert "rare (3)" in note
+    rare, decides = declare(X, y, scoring="accuracy").notes[-1], declare(X, y).notes[0]
+    assert "rare (3)" in rare
+    assert decides.startswith("Balanced accuracy, the mean recall of the classes, decides: the smallest class has 5 %")
+    assert declare(X, y).scoring == "balanced_accuracy" and declare(X, Y).scoring == "accuracy"
 
 
 def test_targets_that_are_numbers():
@@ -119,12 +121,12 @@ def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypa
     measured, results = [], {}
     measure = comparison_run._measure
 
-    def counted(label, model, *arguments):
+    def counted(label, model, *arguments, **options):
         """The first run is measured; later ones are only counted."""
         measured.append(model.method)
         known = results.setdefault(model.method, [])
         if len(known) < 2:
-            known.append(measure(label, model, *arguments))
+            known.append(measure(label, model, *arguments, **options))
         return known[-1]
 
     monkeypatch.setattr(comparison_run, "_measure", counted)
@@ -142,7 +144,7 @@ def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypa
     declared, second, number = run()
     assert number == 0 and second.cells == first.cells
     outcome = gather(second, declared.labels)
-    assert outcome.winner.method in ("alone:rna", "mean") and outcome.winner.mean > 0.6
+    assert outcome.winner.method in ("alone:rna", "mean") and outcome.winner.score > 0.6
     assert run(methods=["alone:rna", "mean", "linear"])[2] == 2  # the new one only
     changed = kin()
     changed.iloc[50, 50] = 3.0

@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.runner import run_experiment
-from kernelweave.compare import Comparison, Contender, Problem
+from kernelweave.compare import Comparison, Contender, Problem, run_comparison
 from kernelweave.compare import run as module
 from kernelweave.compare.cells import described, frame_digest
 from kernelweave.compare.run import measure_row
-from kernelweave.model_selection import NestedFolds, paired_loss_test
+from kernelweave.model_selection import NestedFolds, RepeatedHalves, paired_loss_test
 from kernelweave.views.frames import SparseRows
 
 
@@ -48,6 +48,9 @@ class Chooser(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         return self.model_.predict(X)
 
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["a__x", "a__y"])
@@ -73,9 +76,9 @@ def measured(monkeypatch):
     calls = []
     measure = module._measure
 
-    def counted(label, model, *arguments):
+    def counted(label, model, *arguments, **options):
         calls.append(model.k)
-        return measure(label, model, *arguments)
+        return measure(label, model, *arguments, **options)
 
     monkeypatch.setattr(module, "_measure", counted)
     return calls
@@ -89,7 +92,8 @@ def test_cells_hold_scores_settings_and_sizes(tmp_path):
         model = KNeighborsClassifier(5).fit(X.iloc[split.train], Y[split.train])
         assert record["test"] == pytest.approx(100 - 100 * model.score(X.iloc[split.test], Y[split.test]))
         assert record["validation"] == pytest.approx(50.0)
-        assert record["losses"] == (model.predict(X.iloc[split.test]) != Y[split.test]).astype(float).tolist()
+        assert record["predicted"] == np.searchsorted(["ill", "well"], model.predict(X.iloc[split.test])).tolist()
+        assert record["probabilities"] == model.predict_proba(X.iloc[split.test]).tolist()
         assert record["stored"] == 40 and record["setting"] == {"k": 5, "odd": "slice(None, 1, None)"}
         assert record["n_warnings"] == 0 and record["warning"] is None and record["seconds"] > 0
     stored = json.loads((tmp_path / "mine" / "five" / "fold-000.json").read_text())
@@ -209,7 +213,7 @@ def test_results_do_not_depend_on_jobs_or_interruptions(tmp_path):
 def test_an_error_in_one_fold_stops_the_others(tmp_path, monkeypatch):
     begun = []
 
-    def measure(label, model, problem, split, parts):
+    def measure(label, model, problem, split, parts, **options):
         begun.append(split)
         if len(begun) == 1:
             raise MemoryError
@@ -246,32 +250,51 @@ def test_a_table_of_given_data_is_run_as_any_other(tmp_path):
     assert outcome.results["mine", "one"].errors.shape == (3,)
 
 
-def test_cells_without_losses_are_measured_again(tmp_path, measured, monkeypatch):
-    """As those of 0.2.0: their fingerprint is another one, so that no test can lack losses."""
+def test_cells_without_predictions_are_measured_again(tmp_path, measured, monkeypatch):
+    """As those of 0.2.0: their fingerprint is another one, so that no test can lack predictions."""
     measure_row(declared(), "mine", tmp_path)
     measured.clear()
     with monkeypatch.context() as patch:
         patch.setattr(NestedFolds, "compares_samples", False)
         cells = measure_row(declared(), "mine", tmp_path / "old").cells
-    assert all("losses" not in record for records in cells.values() for record in records)
+    assert all("predicted" not in record for records in cells.values() for record in records)
     measured.clear()
     row = measure_row(declared(), "mine", tmp_path / "old")
-    assert len(measured) == 6 and all("losses" in records[0] for records in row.cells.values())
+    assert len(measured) == 6 and all("predicted" in records[0] for records in row.cells.values())
 
 
 def test_a_comparison_by_samples_is_tested_by_their_losses(tmp_path):
     """k-NN of one and of 25 neighbours; the marked ones are those that the test does not tell from the best."""
     groups = np.arange(60) // 2
     comparison = declared(Problem(X, Y, groups=groups), one=Chooser(1), many=Chooser(25))
-    outcome = run_experiment(comparison, tmp_path)
-    results = {name: outcome.results["mine", name] for name in ("one", "many")}
+    outcome = run_comparison(comparison, tmp_path)
     row = measure_row(comparison, "mine", tmp_path / "again")
-    for name, result in results.items():
-        losses = np.empty(60)
+    losses = {name: np.empty(60) for name in ("one", "many")}
+    for name, own in losses.items():
         for fold, split in enumerate(row.splits):
-            losses[split.test] = row.cells[name, fold][0]["losses"]
-        np.testing.assert_array_equal(result.losses, losses)
-    test = paired_loss_test(results["one"].losses, results["many"].losses, n_train=40, groups=groups)
-    best = min(results.values(), key=lambda result: result.mean)
-    worse = max(results.values(), key=lambda result: result.mean)
+            labels = np.array(["ill", "well"])[row.cells[name, fold][0]["predicted"]]
+            own[split.test] = labels != Y[split.test]
+    test = paired_loss_test(losses["one"], losses["many"], n_train=40, groups=groups)
+    results = [outcome.results["mine", name] for name in ("one", "many")]
+    best, worse = sorted(results, key=lambda result: result.mean)
     assert best.best and worse.best == (test.pvalue >= comparison.level)
+
+
+def test_out_of_fold_predictions_of_a_comparison(tmp_path):
+    problem = Problem(X, Y)
+    comparison = dataclasses.replace(declared(problem), protocol=NestedFolds(3, 2))
+    outcome = run_comparison(comparison, tmp_path)
+    table = outcome.out_of_fold("mine")
+    names = ["sample", "repeat", "fold", "method", "target", "label", "probability_ill", "probability_well"]
+    assert list(table.columns) == names and len(table) == 240
+    for (method, repeat), part in table.groupby(["method", "repeat"]):
+        assert sorted(part["sample"]) == list(range(60)) and set(part["fold"]) == {1, 2, 3}
+        np.testing.assert_array_equal(part["target"], Y[part["sample"].to_numpy(dtype=int)])
+        errors = [100 * (one["label"] != one["target"]).mean() for _, one in part.groupby("fold")]
+        places = slice(3 * (repeat - 1), 3 * repeat)
+        np.testing.assert_allclose(outcome.results["mine", method].errors[places], errors)
+    with pytest.raises(ValueError, match="there is no data set 'yours'; those of this comparison are mine"):
+        outcome.out_of_fold("yours")
+    halves = dataclasses.replace(declared(problem), protocol=RepeatedHalves(2))
+    with pytest.raises(ValueError, match="predictions are kept where the protocol is NestedFolds"):
+        run_comparison(halves, tmp_path / "halves").out_of_fold("mine")

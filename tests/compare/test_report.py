@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import metrics
 
 from kernelweave import load
 from kernelweave.compare import report as writing
@@ -45,23 +46,23 @@ def compared(tmp_path_factory):
     return cohort, declared, measured, gather(measured, declared.labels)
 
 
-def test_the_section_has_every_method_the_choice_and_chance(compared):
+def test_the_section_has_every_method_and_chance(compared):
     _, declared, _, outcome = compared
-    text, table, chart = methods_section(outcome, declared).blocks
-    assert "3 folds" in text.text and "at most" not in text.text
+    text, table, chart, scores = methods_section(outcome, declared).blocks
+    assert "3 folds" in text.text and "at most" not in text.text and "times" not in text.text
     names = [row[0] for row in table.rows]
-    assert names[0] == outcome.winner.label and names[-3:] == [
-        "lab alone",
-        "choice by validation",
-        "most frequent class",
-    ]
-    assert table.rows[-3][-1] == "could not be fitted: too <few> samples" and table.rows[-3][1] is None
+    assert names[0] == outcome.highest.label and names[-2:] == ["lab alone", "most frequent class"]
+    assert table.rows[-2][-1] == "could not be fitted: too <few> samples" and table.rows[-2][1] is None
     assert all(len(row) == len(table.columns) for row in table.rows)
-    assert table.rows[0][1] == outcome.winner.mean and table.rows[-2][1] == outcome.nested.mean()
-    assert [dot.label for dot in chart.dots] == [*names[:3], "choice by validation"]
-    assert chart.reference == outcome.baseline.mean and chart.kind == "percent"
-    assert chart.reference_label == f"best simple method: {outcome.baseline.label}"
-    assert f"most frequent class reaches {outcome.score_text(outcome.chance.mean())}" in chart.description
+    assert table.rows[0][1:4] == [outcome.highest.score, *outcome.highest.interval]
+    assert [table.rows[row][0] for row in table.marked] == [outcome.winner.label]
+    assert [dot.label for dot in chart.dots] == names[:3]
+    assert chart.reference == outcome.rival.score and chart.kind == "percent"
+    assert f"most frequent class reaches {outcome.written(outcome.chance_score)}" in chart.description
+    assert [column.name for column in scores.columns] == [
+        *("method", "accuracy", "balanced accuracy", "ROC AUC", "log loss", "Brier score")
+    ]
+    assert scores.note == "Of log loss and Brier score smaller values are better."
 
 
 def test_rows_on_data_say_what_was_decided(compared):
@@ -89,14 +90,13 @@ def test_rows_on_data_say_what_was_decided(compared):
 
 def test_the_table_of_folds(compared):
     _, declared, measured, outcome = compared
-    table = folds_table(measured, declared)
+    table = folds_table(measured, outcome, declared)
     assert list(table.columns) == [
         *("method", "repeat", "fold", "score", "validation", "stored_samples", "seconds", "setting")
     ]
     assert len(table) == 12 and set(table["fold"]) == {1, 2, 3} and set(table["repeat"]) == {1}
-    means = table.groupby("method")["score"].mean()
     for result in outcome.results:
-        assert means[result.method] == pytest.approx(result.mean)
+        np.testing.assert_allclose(table.loc[table["method"] == result.method, "score"], result.scores)
     failed = table[(table["method"] == "alone:lab") & (table["fold"] == 2)].iloc[0]
     assert failed["setting"] == "failed: too <few> samples" and np.isnan(failed["score"])
     assert (
@@ -104,12 +104,37 @@ def test_the_table_of_folds(compared):
     )
 
 
+def test_every_score_of_the_report_is_one_of_the_predictions_that_are_written(compared, tmp_path):
+    cohort, declared, measured, outcome = compared
+    models = writing.fitted_models(outcome, declared)
+    writing.write_results(tmp_path, cohort, declared, measured, outcome, models, with_views=False)
+    table = pd.read_csv(tmp_path / "out_of_fold.csv")
+    data = json.loads((tmp_path / "report.json").read_text())["data"]["comparison"]
+    for method in data["methods"][:-1]:
+        own = table[table["method"] == method["method"]]
+        assert len(own) == 60 and set(own["sample"]) == set(cohort.tables.X.index)
+        shares = own[["probability_no", "probability_yes"]].to_numpy()
+        np.testing.assert_array_equal(own["label"], np.where(shares[:, 1] > 0.5, "yes", "no"))
+        areas = [metrics.roc_auc_score(part["target"], part["probability_yes"]) for _, part in own.groupby("fold")]
+        expected = {
+            "accuracy": metrics.accuracy_score(own["target"], own["label"]),
+            "balanced accuracy": metrics.balanced_accuracy_score(own["target"], own["label"]),
+            "ROC AUC": np.mean(areas),
+            "log loss": metrics.log_loss(own["target"], shares),
+            "Brier score": np.mean((own["probability_yes"] - (own["target"] == "yes")) ** 2),
+        }
+        assert method["all_scores"] == pytest.approx(expected, abs=1e-9)
+        assert method["score"] == pytest.approx(expected["accuracy"], abs=1e-12) and data["score"] == "accuracy"
+        low, high = method["interval"]
+        assert low < method["score"] <= high
+
+
 def test_files(compared, tmp_path):
     cohort, declared, measured, outcome = compared
     models = writing.fitted_models(outcome, declared)
     page, best = writing.write_results(tmp_path / "out", cohort, declared, measured, outcome, models)
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    expected = {"report.html", "report.json", "report.md", "folds.csv", "best.kw"}
+    expected = {"report.html", "report.json", "report.md", "folds.csv", "out_of_fold.csv", "best.kw"}
     assert names - {"best-kernels.kw"} == expected and page.name == "report.html"
     assert ("best-kernels.kw" in names) == (outcome.winner.method == "linear")
     model = load(best)
@@ -120,6 +145,8 @@ def test_files(compared, tmp_path):
     data = content["data"]["comparison"]
     assert data == json.loads(json.dumps(results_data(outcome, declared)))
     assert data["winner"] == outcome.winner.method and data["nested"]["methods"] == outcome.nested_methods
+    assert data["verdict"]["kind"] == outcome.verdict.kind
+    assert data["corrected"]["score"] == outcome.corrected.score <= outcome.highest.score
     assert data["methods"][-1] == {"method": "alone:lab", "label": "lab alone", "failed": "too <few> samples"}
     assert content["sections"][0]["id"] == "methods"
     assert data["recommendation"].startswith(content["headline"][0])
@@ -130,7 +157,7 @@ def test_files(compared, tmp_path):
 def test_a_winner_without_kernels_has_a_kernel_machine_beside_it(compared, tmp_path):
     cohort, declared, measured, outcome = compared
     order = sorted(outcome.results, key=lambda result: result.method != "linear")
-    first = type(outcome)(**{**outcome.__dict__, "results": order})
+    first = dataclasses.replace(outcome, results=order)
     models = writing.fitted_models(first, declared)
     assert models.best.method == "linear" and models.kernels.method in ("alone:rna", "mean")
     report = writing.build_report(cohort, declared, first, models, with_views=False)
@@ -141,16 +168,3 @@ def test_a_winner_without_kernels_has_a_kernel_machine_beside_it(compared, tmp_p
         tmp_path, cohort, declared, measured, first, writing.FittedModels(models.kernels), with_views=False
     )
     assert not (tmp_path / "best-kernels.kw").exists()
-
-
-def test_nothing_is_written_where_the_report_fails(compared, tmp_path, monkeypatch):
-    cohort, declared, measured, outcome = compared
-    models = writing.FittedModels(declared.model("alone:rna").fit(declared.problem.X, declared.problem.y))
-
-    def fails(*arguments, **options):
-        raise ValueError("no report")
-
-    monkeypatch.setattr(writing, "report", fails)
-    with pytest.raises(ValueError, match="no report"):
-        writing.write_results(tmp_path / "out", cohort, declared, measured, outcome, models)
-    assert not (tmp_path / "out").exists()

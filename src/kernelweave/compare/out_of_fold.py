@@ -167,7 +167,9 @@ class Judge:
             n_units = int(self._units(rows).max()) + 1
             resampled = self.resampled(found) - score
             result = paired_score_test(0.0, resampled, n_samples=len(rows), n_units=n_units, n_train=self.n_train)
-            low, high = result.interval(level)
+            # As below: a score that is the same in all resamples is no certainty.
+            least = self.least_error(len(rows)) if self.problem.is_classification else 0.0
+            low, high = replace(result, error=max(result.error, least)).interval(level)
             lowest = 0.0 if self.scoring.within_folds else -np.inf
             return max(score + low, lowest), min(score + high, 0.0 if self.scoring.is_error else 1.0)
         losses = self.losses(found)
@@ -284,9 +286,7 @@ def _drawn_scores(losses: np.ndarray, strata: np.ndarray, units: np.ndarray, gro
     return found
 
 
-def out_of_fold_table(
-    problem: Problem, labels: Sequence[str], methods: Mapping[str, OutOfFold], names: Any = None
-) -> pd.DataFrame:
+def out_of_fold_table(problem: Problem, labels: Any, methods: Mapping[str, OutOfFold]) -> pd.DataFrame:
     """The predictions of some methods: sample, repeat, fold, method, target, label (or prediction), probabilities.
 
     `labels` are those of the samples.

@@ -229,7 +229,8 @@ class CompareOutcome:
     def _loses_less_than_margin(self, other: MethodResult) -> bool:
         test = self.test(other)
         # Two methods without a different label may have one in the next samples.
-        least = self.judge.least_error(self.n_tested) if self.is_classification and self.scoring.is_share else 0.0
+        has_labels = self.is_classification and not self.scoring.is_error
+        least = self.judge.least_error(self.n_tested) if has_labels else 0.0
         return dataclasses.replace(test, error=max(test.error, least)).upper() < self.margin
 
     def _needed(self, test: LossTestResult) -> int | None:

@@ -128,10 +128,10 @@ def _scores_table(outcome: CompareOutcome) -> Table:
 
 def _chart(outcome: CompareOutcome) -> Dots:
     kind, rival, winner = _kind(outcome), outcome.rival, outcome.winner
-    dots = [
-        Dot(result.label, _shown(outcome, result.score), *sorted(_shown(outcome, end) for end in result.interval))
-        for result in outcome.results
-    ]
+    dots = []
+    for result in outcome.results:
+        low, high = sorted(_shown(outcome, end) for end in result.interval)
+        dots.append(Dot(result.label, _shown(outcome, result.score), low, high))
     highest = outcome.highest
     extreme = "lowest" if outcome.scoring.is_error else "highest"
     label = outcome.scoring.label

@@ -30,9 +30,10 @@ def no_better_than_chance(outcome: CompareOutcome) -> list[str]:
         return [f"{text}: these data do not show that they can predict the target."]
     best, (low, high) = outcome.ranked
     area = best.all_scores["ROC AUC"]
+    other = "" if outcome.scoring.name == "balanced_accuracy" else " or balanced_accuracy"
     return [
         f"{text}, but the probabilities of {best.label} rank the samples better than chance does (ROC AUC {area:.2f}, "
-        f"95 % interval {low:.2f} to {high:.2f}): rank by them, or choose by --scoring roc_auc or balanced_accuracy."
+        f"95 % interval {low:.2f} to {high:.2f}): rank by them, or choose by --scoring roc_auc{other}."
     ]
 
 

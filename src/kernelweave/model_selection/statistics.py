@@ -395,7 +395,7 @@ def paired_loss_test(
     difference: Any = losses[1] - losses[0]
     difference[np.abs(difference) <= _EQUAL * np.abs(losses).max()] = 0.0
     n_samples = difference.size
-    given = {}
+    given: dict[str, Any] = {}
     for name, values in (("groups", groups), ("strata", strata)):
         given[name] = None if values is None else np.unique(np.ravel(np.asarray(values)), return_inverse=True)[1]
         if values is not None and len(given[name]) != n_samples:
