@@ -438,7 +438,6 @@ class PointwiseKernel(CombinedKernel):
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """K, written into `out` if that is given."""
     if out is None:
         return K
     out[...] = K

@@ -129,7 +129,6 @@ class KernelFamily(ABC):
 
 
 def support_rows(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the samples with coefficients, and those coefficients."""
     rows = np.flatnonzero(coef.any(axis=1))
     return rows, np.ascontiguousarray(coef[rows])
 
@@ -182,7 +181,6 @@ class DescentCombiner(Combiner):
         """Set the combiner's fitted attributes; none by default."""
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
-        """Minimise from each start, then solve the machine under the best theta."""
         begin = time.perf_counter()
         check_parameters(self)
         family = with_targets(self.family, stack, stack, machine, control)

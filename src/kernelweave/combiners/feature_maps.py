@@ -180,7 +180,6 @@ class KernelFeatures:
         return W if self.training is None else self.training @ (self._inverse[:, None] * W)
 
     def settled(self) -> KernelFeatures:
-        """A copy with what `read` needs, once `directions` are known; the size of the Gram matrix is not kept."""
         lean = copy(self)
         lean.training = None
         return lean

@@ -257,7 +257,6 @@ class Monomials:
         return shares
 
     def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """Coefficients times the factors of training samples that lack views."""
         return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
 
     @property
@@ -324,7 +323,6 @@ class GaussianForm:
     """
 
     def diagonals(self, stack: TrainingStack) -> np.ndarray:
-        """k_m(x, x) of each training sample, of shape (n_samples, n_kernels)."""
         return training(stack).diagonals()
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:

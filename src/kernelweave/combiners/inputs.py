@@ -157,13 +157,10 @@ class GatingInputs:
 
 
 def is_whole(there: np.ndarray) -> bool:
-    """Whether no value is missing."""
     return bool(there[:1, :1].all() if there.strides == (0, 0) else there.all())
 
 
 class NoInputs(Source):
-    """The inputs of a model without a gating model: none."""
-
     reads_features = False
     source = None
 

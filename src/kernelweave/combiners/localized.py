@@ -161,7 +161,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return new, new != 0.0, parts()
 
     def right(self) -> np.ndarray | None:
-        """The gates of the training samples; None where coefficients are weight vectors, which contain them."""
         return self.gates
 
     def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
@@ -186,15 +185,12 @@ class GatedSum(KernelsTimesAmplitudes):
     # Weights
 
     def weights(self) -> np.ndarray:
-        """The squared gates, averaged over the training samples."""
         return (np.asarray(self.gates) ** 2).mean(axis=0) if self.mean_weights is None else self.mean_weights
 
     def training_weights(self) -> np.ndarray | None:
-        """The squared gates of the training samples; None where these are in blocks."""
         return None if self.gates is None else self.gates**2
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The squared gates of new samples, which multiply k_m(x, x)."""
         return self.gates_of(views) ** 2
 
     # What prediction takes, and what is kept
@@ -350,7 +346,6 @@ class GatedFamily(KernelFamily):
         return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 J0 ||V||^2."""
         if self.is_settled:
             return 0.0, np.zeros_like(theta)
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta

@@ -178,7 +178,6 @@ class OutputKernels(CombinedKernel):
         return np.stack([kernel.weights() for kernel in self.kernels])
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weight of each kernel for each new sample and output, of shape (n_new, n_outputs, n_kernels)."""
         return np.stack([kernel.sample_weights(views) for kernel in self.kernels], axis=1)
 
     def training_weights(self) -> np.ndarray | None:

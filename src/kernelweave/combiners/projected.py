@@ -173,7 +173,6 @@ class ProjectedKernel(GatedSum):
     # New samples
 
     def points_of(self, m: int, views: Views) -> np.ndarray:
-        """W_m' x of new samples, which all have the view of kernel m."""
         if self.points is None:
             return self.maps[m].points(views)
         return np.asarray(self.maps[m].read(self.stack, m, views) @ self.directions[m])

@@ -101,7 +101,6 @@ def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> I
 def compared_with_targets(
     stack: TrainingStack, machine: Machine, combiner: object, centered: bool, pairs: bool
 ) -> Similarity:
-    """Inner products of the kernels with the ideal kernel of a machine's targets and, with `pairs`, with each other."""
     columns = ideal_columns(stack, machine, combiner)
     return stack.inner_products(columns, mean=columns.n_classes == 0, centered=centered, pairs=pairs)
 

@@ -333,7 +333,6 @@ class ProjectionDisplay:
         return bool(fields)
 
     def _draw_fit(self, ax: Any, space: DrawnSpace, colours: Any, style: dict[str, Any]) -> None:
-        """The fitted function of a regression: its curve, or its contour lines in the colours of the target."""
         if len(space.grid) == 1:
             ax.plot(space.grid[0], space.values, **style)
         elif np.ptp(space.values) > 0.0:

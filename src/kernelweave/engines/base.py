@@ -42,7 +42,6 @@ def ranges(n: int, size: int) -> Iterator[slice]:
 
 
 def spans_of(offsets: np.ndarray) -> list[slice]:
-    """The columns of each kernel, which begin at these offsets; the last offset is the number of all columns."""
     return [slice(first, last) for first, last in pairwise(offsets.tolist())]
 
 

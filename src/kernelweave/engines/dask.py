@@ -57,7 +57,6 @@ class WorkersLostError(RuntimeError):
 
 
 def n_workers(client: Any) -> int:
-    """How many workers the cluster has now; 0 where the scheduler cannot be reached."""
     return len(client.nthreads()) if client.status == "running" else 0
 
 
@@ -355,7 +354,6 @@ def every(batch: list[list[Any]], *steps: Step) -> list[list[Any]]:
 
 
 def total(batch: list[list[Any]], *steps: Step) -> Any:
-    """The sum over the blocks of a batch, after some steps."""
     with one_thread_each():
         return in_pairs([added(_after(block, steps) for block in unit) for unit in batch])
 
@@ -367,7 +365,6 @@ def _after(block: Any, steps: Sequence[Step]) -> Any:
 
 
 def in_pairs(results: list[Any]) -> Any:
-    """The sum of results: of neighbours, then of neighbouring sums, and so on."""
     while len(results) > 1:
         results = [added(results[first : first + 2]) for first in range(0, len(results), 2)]
     return results[0]

@@ -282,12 +282,10 @@ class RecomputedRows(RecomputedTiles):
 
 
 def filled(opened: list[Opened]) -> Any:
-    """A function from a part of some samples (a slice) to the values of each kernel."""
     return lambda part: [each.fill(part) for each in opened]
 
 
 def joined_factors(opened: list[Opened]) -> np.ndarray | None:
-    """The factors of the values of samples, of shape (n_samples, n_kernels); None where all are 1."""
     if all(each.factor is None for each in opened):
         return None
     n = next(len(each.factor) for each in opened if each.factor is not None)
@@ -649,13 +647,11 @@ def offsets_of(maps: list[FeatureMap]) -> np.ndarray:
 
 
 def feature_bytes(n: int, n_features: int, dtype: np.dtype | str) -> int:
-    """How many bytes the features of n samples take where they are held."""
     return int(n) * int(n_features) * np.dtype(dtype).itemsize
 
 
 def feature_block(
     maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype, *, held: bool = True
 ) -> HostFeatures:
-    """The features of a block of samples: held, or computed again in every pass."""
     found = RecomputedFeatures(maps, views, present, dtype)
     return StoredFeatures(found.features(slice(0, views.n_samples)), found.offsets) if held else found

@@ -140,7 +140,6 @@ def over_kernels(place: Place, a: Any, scores: Any) -> Any:
 
 
 def over_outputs(place: Place, c: Any, scores: Any) -> Any:
-    """sum_r c_ir s_imr."""
     return np.einsum("ir,imr->im", c, scores) if place.is_host else place.xp.sum(c[:, None, :] * scores, axis=2)
 
 
@@ -196,7 +195,6 @@ class Scored:
 
 @in_any_place
 def scored(block: Any, amplitudes: Any, weights: np.ndarray, theta: np.ndarray) -> Scored:
-    """Scores sum_m a_im s_imr of a block."""
     place = block.place
     found = place.zeros((block.n_samples, weights.shape[1]), block.precision)
 

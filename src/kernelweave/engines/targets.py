@@ -62,7 +62,6 @@ class LabelCounts(Counts):
         return LabelCounts(*self._sums(other), classes, counts, weight)
 
     def class_weights(self, class_weight: Any) -> np.ndarray:
-        """Factors of C by class, as scikit-learn's `compute_class_weight` gives them for all labels."""
         if isinstance(class_weight, str) and class_weight == "balanced":
             return self.n_samples / (len(self.classes) * self.counts)
         return compute_class_weight(class_weight, classes=self.classes, y=self.classes)

@@ -215,7 +215,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
-        """The coefficients of the combined kernel's values of new samples, of shape (n_terms, n_outputs)."""
         if "feature_coef_" in self.__dict__:
             return np.concatenate([*self.feature_coef_.values()])
         return self.dual_coef_.T

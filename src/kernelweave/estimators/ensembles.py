@@ -434,7 +434,6 @@ def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int,
 
 
 def _stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each sample; the members of a class are dealt out in turn, in random order."""
     order = np.random.RandomState(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     fold_of = np.empty(len(labels), dtype=int)

@@ -390,7 +390,6 @@ def _of_outputs(values: np.ndarray) -> np.ndarray:
 
 
 def terms_of(model: Any) -> list[str] | None:
-    """The names of the terms that decision values of a fitted model are sums over; None where they are no sum."""
     return list(model._kernel.terms) if model._kernel.is_sum else None
 
 

@@ -169,7 +169,6 @@ class KernelSubsets:
 
 
 def _nested(estimator: Any) -> Iterator[Any]:
-    """A fitted estimator, the one inside it, and so on down to the model."""
     while estimator is not None:
         yield estimator
         estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
@@ -255,7 +254,6 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
-    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given."""
     return dict(zip(names, as_numbers(values, names, "costs", default=1.0).tolist(), strict=True))
 
 

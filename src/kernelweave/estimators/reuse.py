@@ -151,7 +151,6 @@ def _growth(value: Any, last: Any) -> float:
 
 
 def _coefficients(model: Any, n_samples: int) -> np.ndarray | None:
-    """Dual coefficients of all training samples of a fitted model, of shape (n_samples, n_outputs)."""
     if not hasattr(model, "dual_coef_") or not hasattr(type(model), "_start"):
         return None
     coef = np.zeros((n_samples, len(model.dual_coef_)))

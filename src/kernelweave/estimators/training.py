@@ -160,7 +160,6 @@ def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
 
 
 def check_multiclass(estimator: Any, n_classes: int) -> None:
-    """Refuse other ways to divide several classes than one machine for each, which explicit features need."""
     if estimator.approximation is not None and n_classes > 2 and estimator.multiclass != "one-vs-all":
         raise ValueError(
             f"multiclass={shown(estimator.multiclass)} needs approximation=None: on explicit features {n_classes} "

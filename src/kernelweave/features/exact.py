@@ -109,7 +109,6 @@ class ExactMap(DirectMap):
         return _expansion(self.kernel, views)
 
     def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
-        """Weights of normalised columns that give the same scores as these weights of features; None if not linear."""
         function = self.kernel.point_function()
         if function is None or function.kind != "linear":
             return None
@@ -149,7 +148,6 @@ class ExactFeatures(Approximation):
 
 
 def narrow_map(stack: KernelStack, m: int, most: int) -> ExactMap | None:
-    """The exact features of a kernel, where it has some and they are at most so many; else None."""
     width = _width(stack.kernels[m])
     return None if isinstance(width, Kernel) or width > most else _fitted(stack, m, width)
 

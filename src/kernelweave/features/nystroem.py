@@ -68,7 +68,6 @@ def drawn_landmarks(stack: KernelStack, count: int, method: str, rng: np.random.
 
 
 def diagonal_of(stack: KernelStack) -> np.ndarray:
-    """The normalised k(x, x) of each sample of a stack of one kernel."""
     stack.gram_rows(0, np.arange(1))  # learns the constants of normalisation
     return stack.normalizers[0].gram_diagonal(stack.kernels[0].diagonal(stack.reference))
 
@@ -159,7 +158,6 @@ class NystroemMap(FeatureMap):
         self.centered = centered
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """k(x, L), normalised, and 1 where features are centred."""
         values = self.landmarks.cross(0, views, present)
         return np.hstack([values, present[:, None]]) if self.centered else values
 
@@ -260,7 +258,6 @@ def whitening_of(landmarks: KernelStack, *, whole: bool) -> np.ndarray:
 
 
 def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """U Lambda^(-1/2) of the eigenvalues that are kept; one column of 0 where there is none."""
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 

@@ -43,7 +43,6 @@ from .tiles.functions import JoinFunction, PointFunction
 
 
 def as_kernel(value: Any) -> Kernel:
-    """A kernel as it is, a number as a constant kernel."""
     if isinstance(value, Kernel):
         return value
     if is_number(value):
@@ -123,7 +122,6 @@ class _Pair(Kernel):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether both parts are: sums and products of such kernels are too."""
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     @property
@@ -506,7 +504,6 @@ class KernelSheet(_OfKernel):
         return self.self_similarity[places] if (places >= 0).all() else self.kernel.diagonal(X)
 
     def _found(self, X: Any) -> np.ndarray:
-        """The rows of these samples on the sheet, -1 for others."""
         views = as_views(X)
         if views.source is self._source:
             last = len(self._place_of_position) - 1

@@ -327,7 +327,6 @@ def _exponent_factors(A: np.ndarray, B: np.ndarray, scale: float) -> tuple[np.nd
 
 
 def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """exp of all products of rows; products above 0, by rounding, count as 0."""
     exponents = np.matmul(left, right.T, out=out)
     if exponents.size and not exponents.max() <= 0.0:
         np.minimum(exponents, 0.0, out=exponents)
@@ -340,7 +339,6 @@ def _gaussian_tile(A: np.ndarray, scale: float) -> Tile:
 
 
 def falling(squared: np.ndarray, scale: float) -> np.ndarray:
-    """exp(-squared / scale^2), in place."""
     squared /= -scale
     squared /= scale
     return np.exp(squared, out=squared)
@@ -711,7 +709,6 @@ def _constants(metric: Any, values: Any, sample_weight: np.ndarray) -> dict[str,
 
 
 def _of_pairs(metric: Callable[[Any, Any], float], A: np.ndarray, B: np.ndarray, same: bool) -> np.ndarray:
-    """metric(a, b) for all pairs of rows; each pair once where A is B."""
     distances = np.zeros((len(A), len(B)))
     for i, a in enumerate(A):
         for j in range(i + 1 if same else 0, len(B)):

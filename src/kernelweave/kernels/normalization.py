@@ -284,7 +284,6 @@ def warn_if_lost(raw: np.ndarray, centred: np.ndarray, name: str) -> None:
 
 
 def check_known(diagonal: np.ndarray, name: str) -> None:
-    """Raise a `ValueError` where k(x, x) is unknown (NaN), as of samples by which a precomputed kernel was extended."""
     if np.isnan(diagonal).any():
         raise ValueError(
             f"the kernel {name!r} lacks the similarity of {np.count_nonzero(np.isnan(diagonal))} new sample(s) to "

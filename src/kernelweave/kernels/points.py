@@ -233,7 +233,6 @@ def class_means(views: Views, kernels: Sequence[Kernel], labels: np.ndarray) -> 
 
 
 def view_values(kernel: ViewKernel, views: Views) -> Any:
-    """The values of a kernel's view, an array or CSR matrix; every sample must have it."""
     values, present = kernel.read(views)
     if not present.all():
         raise ValueError(f"{views.first(~present)} lacks the view of the kernel {kernel.name!r}; remove such samples")
@@ -263,7 +262,6 @@ class PointKernel:
         return replace(self, kernel=self.kernel.learned_from(points, sample_weight)) if self.kernel.has_width else self
 
     def of_width(self, kernel: ViewKernel) -> PointKernel:
-        """The same, with the width of another kernel; itself where the kernel has no width."""
         return replace(self, kernel=kernel) if self.kernel.has_width else self
 
     @property

@@ -378,7 +378,6 @@ def _as_frame(X: Any, columns: np.ndarray, labels: list[Any]) -> pd.DataFrame:
 
 
 def _with_nan_array(values: np.ndarray) -> np.ndarray:
-    """An array of numbers, or of objects with NaN where one is missing."""
     if values.dtype.kind in "fiub":
         return values
     values = values.astype(object)

@@ -36,7 +36,6 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """How many threads BLAS uses now; 1 where no BLAS library is known."""
     return max((library.num_threads or 1 for library in _controller().lib_controllers), default=1)
 
 

@@ -168,7 +168,6 @@ class Polynomial(TiledKernel):
 
 
 def weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
-    """weights' values as an array, also for sparse values."""
     return np.ascontiguousarray((values.T @ weights).T)
 
 

@@ -552,7 +552,6 @@ class PlainMachine(Machine):
 
     @property
     def has_box_dual(self) -> bool:
-        """True; a machine whose problem has a diagonal overrides it."""
         return True
 
     @property
@@ -562,7 +561,6 @@ class PlainMachine(Machine):
 
     @cached_property
     def terms(self) -> DualTerms:
-        """What the dual has besides the kernel, in columns."""
         found = self.problem()
         found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
         return DualTerms(**found)

@@ -204,7 +204,6 @@ class LossMachine(PlainMachine):
 
 
 def _unbounded(y: np.ndarray, bound: np.ndarray, insensitivity: float = 0.0) -> DualTerms:
-    """The terms of a squared loss that costs errors in both directions."""
     everywhere = np.full(len(y), np.inf)
     return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=insensitivity)
 

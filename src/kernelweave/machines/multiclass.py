@@ -273,7 +273,6 @@ class JointMachine(_ClassMachine):
         return np.arange(self.n_classes) == self.labels[:, None]
 
     def _lacks(self, values: np.ndarray) -> np.ndarray:
-        """What the lead over each other class lacks of its margin; 0 for the own class."""
         values = columns(values, self.n_outputs, self.n_samples)
         lead = values[np.arange(self.n_samples), self.labels][:, None] - values
         return np.where(self._own(), 0.0, self.margins() - lead)

@@ -346,7 +346,6 @@ def _is_known(point: np.ndarray, points: np.ndarray) -> bool:
 
 
 def _unique(points: np.ndarray) -> np.ndarray:
-    """Each point once, in order; points that agree in the digits that count are the same."""
     _, first = np.unique(np.round(points, _DECIMALS), axis=0, return_index=True)
     return points[np.sort(first)]
 

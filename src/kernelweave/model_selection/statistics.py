@@ -405,7 +405,6 @@ def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_un
 
 
 def mean_by_sample(rows: Sequence[np.ndarray], values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The samples that some folds test, ascending, and the mean of what each fold has for them."""
     samples, place = np.unique(np.concatenate(rows), return_inverse=True)
     total = np.bincount(place, np.concatenate([np.asarray(part, dtype=np.float64) for part in values]))
     return samples, total / np.bincount(place)

@@ -341,7 +341,6 @@ def one_metric(scoring: Any) -> Any:
 
 
 def _seed(estimator: Any, seed: int) -> None:
-    """Give a seed to every part of the estimator whose `random_state` is None."""
     params = estimator.get_params(deep=True)
     unset = [name for name, value in params.items() if name.split("__")[-1] == "random_state" and value is None]
     estimator.set_params(**dict.fromkeys(unset, int(seed)))
@@ -423,13 +422,11 @@ class Units:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each unit is drawn in each resample, of shape (n_resamples, n_units)."""
         n_units = int(self.of_sample.max()) + 1
         drawn = np.random.default_rng(_SEED).integers(n_units, size=(N_RESAMPLES, n_units))
         return np.stack([np.bincount(units, minlength=n_units) for units in drawn])
 
     def drawn(self, rows: np.ndarray) -> np.ndarray:
-        """How often some samples are drawn in each resample, of shape (n_resamples, n_rows)."""
         return self.counts[:, self.of_sample[rows]]
 
 

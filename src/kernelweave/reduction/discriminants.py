@@ -123,7 +123,6 @@ class KernelOrthogonalCentroid(KernelTransformer):
 
 
 def centroids(labels: np.ndarray) -> np.ndarray:
-    """Centroids of classes as combinations of samples: one column per class, 1 / its size for its members."""
     Y = indicators(labels)
     return Y / Y.sum(axis=0)
 

@@ -235,7 +235,6 @@ def _scatters(X: np.ndarray, labels: np.ndarray, k: int, weight: np.ndarray | No
 
 
 def _add_ridge(within: np.ndarray, between: np.ndarray, ridge: float, n_features: int) -> None:
-    """Make ``S_w + ridge t I`` of S_w, in place."""
     total = np.trace(within)
     if total <= _NO_SCATTER * np.trace(between):
         within[:], total = 0.0, np.trace(between)

@@ -91,7 +91,6 @@ class _Point:
     slopes: np.ndarray
 
     def objective(self, n_components: int) -> float:
-        """The mean of lambda / (1 + lambda) over so many components."""
         return float(np.mean(1.0 / (1.0 + self.spread[:n_components])))
 
     def room(self, n_components: int) -> float:
@@ -259,7 +258,6 @@ class Search:
         return coefficients * np.divide(1.0, np.sqrt(spread), out=np.zeros(len(spread)), where=spread > 0)
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
-        """K_b in float64; kernels without weight are not touched."""
         K = np.zeros(self.grams.shape[1:])
         for m in np.flatnonzero(weights):
             K += weights[m] * self.grams[m]

@@ -273,7 +273,6 @@ def _root(products: np.ndarray) -> np.ndarray | None:
 
 
 def _right_divide(root: np.ndarray, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-    """values root^-T, or with `transposed` values root^-1."""
     return np.ascontiguousarray(solve_triangular(root, values.T, lower=True, trans="T" if transposed else "N").T)
 
 

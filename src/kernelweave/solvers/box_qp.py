@@ -281,7 +281,6 @@ def feasible(start, lower, upper, total):
 
 
 def _gradient(K, linear, c):
-    """The gradient p - K c, reading only the rows of nonzero coefficients."""
     gradient = linear.copy()
     rows = np.flatnonzero(c)
     if len(rows):

@@ -329,7 +329,6 @@ class Gradient:
         return straight_step(domain, point.position, -self.length * point.gradient)
 
     def learn(self, old: Point, new: Point, direction: np.ndarray, domain: Domain) -> None:
-        """The next trial step is twice the length of this one."""
         share = float(np.linalg.norm(new.position - old.position) / np.linalg.norm(direction))
         self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
@@ -443,12 +442,10 @@ def first_length(first_step: float, gradient: np.ndarray) -> float:
 
 
 def negligible_decrease(point: Point, precision: float) -> float:
-    """Decreases up to this one are lost in the precision of the values."""
     return precision * max(1.0, abs(point.value))
 
 
 def straight_step(domain: Domain, position: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """A tangent step, cut so that it ends in the domain where that limits straight steps."""
     return domain.limit(position + step) - position if domain.longest < np.inf else step
 
 
@@ -566,7 +563,6 @@ class Ascent:
     converged: bool = False
 
     def settled(self, tol: float) -> bool:
-        """Whether the value rose by less than `tol` an iteration over the last few."""
         values = self.values
         return len(values) > _WINDOW and values[-1] - values[-1 - _WINDOW] < tol * _WINDOW
 

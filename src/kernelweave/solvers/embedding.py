@@ -269,7 +269,6 @@ def _scatters(
 
 
 def _cholesky(S: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of S, or one error where rounding makes S indefinite."""
     try:
         return scipy.linalg.cholesky(S, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
@@ -282,7 +281,6 @@ def _ratio(A: np.ndarray, S: np.ndarray, S_prime: np.ndarray) -> float:
 
 
 def _largest(matrix: np.ndarray, count: int) -> np.ndarray:
-    """The eigenvectors of a symmetric matrix with the largest eigenvalues, in order; overwrites it."""
     n = len(matrix)
     vectors = scipy.linalg.eigh(
         matrix, subset_by_index=[n - count, n - 1], overwrite_a=True, check_finite=False, driver="evr"

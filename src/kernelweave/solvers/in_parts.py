@@ -390,7 +390,6 @@ class Slopes:
 
     @property
     def violation(self) -> float:
-        """How far the samples that are not at rest are from being optimal, as in libsvm."""
         return max(0.0, self.top - self.low)
 
 

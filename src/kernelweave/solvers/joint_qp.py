@@ -355,7 +355,6 @@ class _Problem:
 
 
 def _settled(old, new):
-    """Whether the free alphas are few and most of them were free before."""
     free = np.count_nonzero(new)
     return 0 < free <= MOST_FREE and np.count_nonzero(old != new) <= SETTLED * free + FEW
 

@@ -97,7 +97,6 @@ def bits(value):
 
 @compiled(inner=True, error_model="numpy")
 def up_shift(c, upper, insensitivity):
-    """up_i - g_i."""
     if c >= upper:
         return -np.inf
     return -insensitivity if c >= 0.0 else insensitivity
@@ -105,7 +104,6 @@ def up_shift(c, upper, insensitivity):
 
 @compiled(inner=True, error_model="numpy")
 def down_shift(c, lower, insensitivity):
-    """down_i - g_i."""
     if c <= lower:
         return np.inf
     return -insensitivity if c > 0.0 else insensitivity

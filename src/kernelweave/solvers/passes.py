@@ -20,7 +20,6 @@ from .ridge import best_response
 
 @compiled(inner=True)
 def _response(f, p, lower, upper, h, e):
-    """The loss at a value, and c."""
     z = p - f
     c = best_response(z, lower, upper, h, e)
     return z * c - e * abs(c) - 0.5 * h * c * c, c

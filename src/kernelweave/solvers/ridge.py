@@ -149,7 +149,6 @@ def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: f
 
 @compiled(inner=True, error_model="numpy")
 def best_response(z, lower, upper, quadratic, insensitivity):
-    """v(z) of one sample, where quadratic is positive."""
     v = (z - insensitivity) / quadratic if z > insensitivity else 0.0
     if z < -insensitivity:
         v = (z + insensitivity) / quadratic

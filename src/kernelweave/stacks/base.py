@@ -431,7 +431,6 @@ def missing_factor(
 
 
 def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) -> None:
-    """Refuse, or warn of, a sample that has none of the views whose kernels have a weight."""
     used = ", ".join(name for name, weight in zip(names, eta, strict=True) if weight > 0)
     problem = f"{sample} has none of the views whose kernels have a weight ({used})"
     if missing == "refuse":

@@ -125,7 +125,6 @@ class DescentRun(ABC):
         return self.best is not None and iteration - self.best[0] >= PATIENCE
 
     def watched(self, end: Descent) -> Descent:
-        """The end of a descent, or where the held-out samples had the least risk."""
         if self.best is None:
             return end
         _, theta, value, solution = self.best
@@ -230,7 +229,6 @@ BEGINNING = 0.5
 
 
 def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, Solution]:
-    """The kernel at theta; the machine begins where the descent ended."""
     return family.finish(theta), solution
 
 

@@ -250,11 +250,9 @@ class Features(TrainingStack):
         return int(self.offsets[-1])
 
     def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
-        """One number of each kernel for each of its features, as a column."""
         return np.repeat(by_kernel, np.diff(self.offsets))[:, None]
 
     def norms(self, vectors: np.ndarray) -> np.ndarray:
-        """The squared norm of each kernel's part of vectors (n_features, n_outputs): (n_kernels, n_outputs)."""
         return np.stack([(vectors[span] ** 2).sum(axis=0) for span in spans_of(self.offsets)])
 
     # Operands
@@ -282,7 +280,6 @@ class Features(TrainingStack):
         """None: coefficients are those of features."""
 
     def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
-        """The size of the objective, at least 1 for machines with targets."""
         return size_of(objective, machine.total)
 
     # Gates
@@ -455,7 +452,6 @@ class Features(TrainingStack):
         return counts
 
     def outputs(self, machine: Machine, *, reads_gram: bool) -> list[tuple[TrainingStack, Machine, np.ndarray | None]]:
-        """Blocks keep their features and have the losses and targets of one output."""
         found: list[tuple[TrainingStack, Machine, np.ndarray | None]] = []
         for output, (_, part) in enumerate(machine.outputs()):
             blocks = self.engine.replace(_one_output, output, part.n_classes > 0)
@@ -489,7 +485,6 @@ class Features(TrainingStack):
         return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
 
     def n_compared(self, coef: np.ndarray) -> np.ndarray:
-        """With how many landmarks, or other raw values, each kernel compares a new sample."""
         return np.array([float(found.n_raw) for found in self.maps])
 
     def feature_weights(self, m: int, coef: np.ndarray, right: Any) -> np.ndarray | None:
@@ -617,7 +612,6 @@ def _spread(block: Block, means: np.ndarray, inner: np.ndarray) -> np.ndarray:
 
 
 def _two_sided(maker: Any, labels: np.ndarray, n_outputs: int) -> Machine:
-    """The machine of labels from 0: one output, or each class against the others; each sample costs 1."""
     bound = np.ones(len(labels))
     if n_outputs == 1:
         return maker.for_targets(2.0 * labels - 1.0, bound)

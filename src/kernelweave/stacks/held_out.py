@@ -95,7 +95,6 @@ class ExactPart:
         self.judge = machine.subset(held_out)
 
     def _values(self, family: Any, theta: np.ndarray, solution: Solution) -> np.ndarray:
-        """Raw values of the held-out samples; `family` is that of all samples."""
         kernel = family.at(theta)
         return kernel.between(self.held_out, self.training, solution.coef) + solution.intercept
 
@@ -204,7 +203,6 @@ class Split:
     exempt: np.ndarray | None = None
 
     def keys(self, block: Block) -> np.ndarray:
-        """Numbers from 0 to 1 for the samples that take part; above 1 for others."""
         return uniform_keys(block.first, block.n_samples, self.seed) / self.share
 
     def held_out(self, keys: np.ndarray, labels: Any) -> np.ndarray:
@@ -296,7 +294,6 @@ class Judge:
         return found
 
     def _losses(self, values: np.ndarray, losses: DualTerms, labels: Any) -> np.ndarray:
-        """1 for each wrong class, or squared errors, summed over outputs."""
         if not self.classifies:
             return ((values - losses.linear) ** 2).sum(axis=1)
         predicted = values[:, 0] > 0.0 if values.shape[1] == 1 else values.argmax(axis=1)

@@ -106,7 +106,6 @@ class Coding:
         return dataclasses.replace(block, codes=codes, views=None)
 
     def on_device(self, block: Any) -> Any:
-        """The same for a block on a device, where codes are always held."""
         return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
 
 
@@ -156,7 +155,6 @@ class GateTotals:
 
 
 def in_every_place(function: Any) -> Any:
-    """A function of blocks of the host that takes blocks on a device, too."""
     return on_device(function)(function)
 
 
@@ -277,7 +275,6 @@ class LinearTerm(Term):
         return self.width
 
     def whitening(self, W: np.ndarray) -> np.ndarray:
-        """W: raw values are the features x."""
         return W
 
     def features(self, Z: np.ndarray) -> np.ndarray:
@@ -357,7 +354,6 @@ class NystroemTerm(Term):
         return by_points, self.landmarks.T @ self.kernel.kernel.pullback(Z, self.points, by_values)
 
     def penalty(self, u: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """1/2 v' K_LL v with v = R u."""
         v = self.basis @ u
         image, pulled = self.kernel.contract(self.points, v)
         return 0.5 * float(np.vdot(v, image)), self.basis.T @ image, self.landmarks.T @ pulled

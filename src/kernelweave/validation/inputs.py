@@ -333,7 +333,6 @@ def without_mask(X: Any) -> Any:
 
 
 def check_plain(values: Any, what: str) -> None:
-    """Raise a `ValueError` where an array or series that must be numbers is masked, or holds dates or time spans."""
     check_unmasked(values, what)
     if holds_dates(values):
         raise ValueError(f"{what} holds dates or time spans; turn them into numbers, such as days since the first date")
@@ -430,7 +429,6 @@ def check_array_of_numpy(values: Any, what: str) -> None:
 
 
 def _is_foreign(table: Any) -> bool:
-    """Whether something is a data frame or series of polars or pyarrow."""
     module = type(table).__module__.partition(".")[0]
     return module in _LIBRARIES and any(hasattr(table, name) for name in ("to_numpy", "column_names", "collect"))
 

@@ -97,7 +97,6 @@ def schema_of(cls: type) -> Schema:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a value is one that cells and labels may be: text, a number, or None."""
     return value is None or isinstance(value, str | bool | int | float | np.generic)
 
 
@@ -112,7 +111,6 @@ def refuse(path: str, what: str) -> None:
 
 
 def expect(expected: int, length: int, path: str, what: str = "") -> None:
-    """Refuse a length that is not the expected one; the message says what it is the number of."""
     if length != expected:
         named = f" ({what.replace('_', ' ')})" if what else ""
         refuse(path, f"has the length {length} where {expected}{named} is expected")

@@ -161,7 +161,6 @@ class Group:
 
     @property
     def function(self) -> PointFunction:
-        """The function of the first kernel; all have its kind and degree."""
         return self.members[0].function
 
     @property

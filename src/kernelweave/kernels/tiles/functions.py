@@ -262,7 +262,6 @@ PRODUCTS = SERVED[:2]
 
 @cache
 def is_fused(place: Place) -> bool:
-    """Whether kernels of a place are computed by fused programs: on a CUDA device, with Triton."""
     return place.is_cuda and not place.precise and find_spec("triton") is not None
 
 

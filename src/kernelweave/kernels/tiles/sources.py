@@ -158,7 +158,6 @@ class Source(ABC):
 
     @property
     def mean(self) -> float:
-        """The mean of k over all pairs of training samples, where the kernel is centred."""
         return getattr(self.normalizer, "mean_", 0.0)
 
     def subset(self, index: np.ndarray) -> Self:
@@ -248,7 +247,6 @@ class PointSource(Source):
         return host_values(self.function, A, B) if self.place.is_host else self.function.values(A, B, self.place)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
-        """A linear kernel needs no values: A (B' coef)."""
         if self.function.kind != "linear":
             return super().products(A, B, coef, n_rows)
         return self.function.gain * (A @ (B.T @ coef))
@@ -458,7 +456,6 @@ class ValuesSource(OwnCodeSource):
         return self.place.asarray(found, self.dtype)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
-        """A linear kernel needs no values: A (B' coef); sparse features stay sparse."""
         if not (self.kernel.is_linear and sp.issparse(A[0])):
             return super().products(A, B, coef, n_rows)
         (first, has_one), (second, has_other) = A, B

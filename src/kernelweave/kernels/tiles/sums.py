@@ -280,7 +280,6 @@ class TiledSum(TiledMatrix):
         return found if self.keeps_images else self._summed(found, targets)
 
     def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
-        """sum_m w_m l[i, m] images[i, m]."""
         return self.place.xp.sum(images * self.place.take(self.weighted, targets), axis=1)
 
     @cached_property
@@ -323,12 +322,10 @@ Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]
 
 
 def tile_shape(place: Place, n_columns: int) -> tuple[int, int]:
-    """Rows and columns of a tile: small on the host, whole rows on a device."""
     return (HEIGHT, WIDTH) if place.is_host else (max(1, TILE_VALUES // max(1, n_columns)), max(1, n_columns))
 
 
 def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
-    """Call a function for each task: on the threads of the host, or one after the other on a device."""
     if place.is_host:
         in_threads(lambda task, _: work(task), n_tasks)
     else:
