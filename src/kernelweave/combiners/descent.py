@@ -5,8 +5,7 @@
 A family has the combined kernels K_theta of all theta over the same training samples. J(theta) is a solved machine, and
 by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r at the solution (thesis (3.8) and
 section 3.3, for any machine). So a family supplies the kernel at theta (`at`), that contraction (`pullback`), where to
-start (`start`) and, if it has them, a penalty and a domain of theta. `DescentCombiner` is the one outer loop: it
-minimises from each start, takes the best end, and solves the machine there, for weights, gates and projections alike.
+start (`start`) and, if it has them, a penalty and a domain of theta.
 
 =========  ==========================================
 thesis     here

@@ -27,9 +27,8 @@ eta_{c_i}^m (3.5.5) a row of theta for the cluster c_i of a sample, `ClusterGate
 eta_i^m (3.5.5)     a row of theta for the training sample i, `InstanceGate`
 ==================  ==========================================================================
 
-Gates of a region (3.5.5) are written as a softmax, too. A new sample takes those of the nearest cluster centre (Yang et
-al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et al. (2010) give new samples
-equal weights instead, so that training and prediction use two different kernels.
+Gates of a region (3.5.5) are written as a softmax, too. Yang et al. (2010) give new samples equal weights, so that
+training and prediction use two different kernels; here they take those of the nearest training sample.
 """
 
 from __future__ import annotations

@@ -88,8 +88,6 @@ class PerOutput(Combiner):
 
 
 class OutputKernels(CombinedKernel):
-    """One combined kernel for each output of a machine."""
-
     def __init__(self, kernels: list[CombinedKernel], rows: list[np.ndarray]):
         self.kernels, self.rows_of = kernels, rows
         self.theta = np.concatenate([kernel.theta for kernel in kernels])

@@ -27,8 +27,7 @@ thesis          problem                                                       ru
 
 Scaling eta changes no alignment, so ``"qcqp"`` and ``"gradient"`` have the same solution and ``"qp"`` has it too where
 lambda = 0: a'eta - eta'G eta is largest, over all multiples of eta, at (a'eta)^2 / (4 eta'G eta), which grows with the
-alignment. Weights of any sign are not offered: without the constraint they fit noise (see `LinearMKL` for signs that
-keep the kernel positive semidefinite).
+alignment.
 
 `IdealKernelDistance` is (2.8). `FeatureSpaceMeasure` (2.3.2; Nguyen and Ho, 2008) is FSM(K) = (s_+ + s_-) /
 ||m_+ - m_-||, where s is the standard deviation of a class along the line between the two centres m. With
