@@ -69,8 +69,6 @@ class LabelCounts(Counts):
 
 @dataclass(frozen=True)
 class NumberCounts(Counts):
-    """`Counts` with the ranges of the targets."""
-
     low: np.ndarray
     high: np.ndarray
 
@@ -137,8 +135,6 @@ def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """Machines of labels; `by_class` are factors of C."""
-
     loss: BinaryLoss
     classes: np.ndarray
     C: float
@@ -198,10 +194,7 @@ class NumberTargets:
 
 @dataclass(frozen=True)
 class NoveltyTargets:
-    """Machines of samples without targets; the share `nu` is rejected.
-
-    Explicit features need the squared loss (`squared`), whose offset is moved afterwards by `primal.at_quantile`.
-    """
+    """Machines of samples without targets; the share `nu` is rejected."""
 
     C: float
     nu: float
