@@ -4,9 +4,8 @@ A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values
 
     f(x) = sum_t sum_i c_i k_t(x, x_i) + b
 
-`contributions` has each term's part. A term is a kernel, with its weight or with the gates of both samples, or a
-product of kernels where the combiner has products. For a linear kernel of one weight the part is linear in the sample,
-<w_m, x_m> with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
+`contributions` has each term's part. For a linear kernel of one weight the part is linear in the sample, <w_m, x_m>
+with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
 
 The other methods are for combiners with learned projections or gates:
 
