@@ -50,8 +50,7 @@ from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, war
 class DirectMap(FeatureMap):
     """Features without whitening; subclasses write `expand`.
 
-    `label` is what messages call the kernel, `width` the number of features. Each row is divided by its norm
-    (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
+    Each row is divided by its norm (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
     """
 
     whitening = None
@@ -81,10 +80,7 @@ class DirectMap(FeatureMap):
         return features
 
     def normalized(self, stack: KernelStack, m: int) -> Moments:
-        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`.
-
-        Returns the means of the features before they are normalised.
-        """
+        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`."""
         normalize = stack.normalizers[m].method
         own = single_stack(stack, m, normalize=None)
 
