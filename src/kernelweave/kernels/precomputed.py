@@ -110,7 +110,6 @@ class FrameShownBySize(pd.DataFrame):
 
 
 def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
     ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
         raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")

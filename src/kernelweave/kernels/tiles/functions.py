@@ -39,10 +39,6 @@ Its values must be in `RANGE` too, or float32 would not hold them. A linear kern
 products with coefficients need no kernel values, and cost almost nothing. A kernel that is centred is in float64 where
 k(x, x) falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision
 is not enough either, and there is a warning.
-
-The tensor cores of a CUDA device multiply numbers of 11 significant bits (TF32). Features are rounded to these once,
-when they are read, so that every product of them is exact wherever it is computed, and norms are those of the rounded
-features.
 """
 
 from __future__ import annotations

@@ -118,10 +118,7 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 
 @dataclass
 class Image:
-    """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
-
-    It belongs to the kernels whose token is `of`.
-    """
+    """K c, (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64."""
 
     values: Any
     of: object
@@ -171,10 +168,7 @@ class TiledMatrix(ABC):
         return Image(self.place.xp.asarray(image.values, copy=True), image.of)
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
-        """Bring an image up to date, in place, after the coefficients of some rows changed by so much.
-
-        `targets` are the samples at which it is brought up to date; all by default.
-        """
+        """Bring an image up to date, in place, after the coefficients of some rows changed by so much."""
         wanted = self.n_samples if targets is None else len(targets)
         if self.cache is not None and self.cache.serves(len(rows), wanted):
             found = self.place.take(self.cache.times(rows, change), targets)
@@ -337,8 +331,8 @@ class TiledFunction(TiledMatrix):
     """A function of the values of base kernels.
 
     ``combine(values, rows, columns)`` makes the values of K of those of `kernels` (None: all) between these samples,
-    one array of the place after the other; the arrays are new and may be written to. The diagonal is f(k_1(x, x), ...,
-    k_P(x, x)) of each sample, `factor` is l, and `index` says among which samples of `tiles` K is.
+    one array of the place after the other; the arrays are new and may be written to. `factor` is l, and `index` says
+    among which samples of `tiles` K is.
     """
 
     def __init__(
