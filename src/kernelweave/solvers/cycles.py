@@ -26,9 +26,6 @@ S                       slope[l, i], zero for l = y_i
 C_i                     bound
 samples of class a      positions starts[a] .. starts[a + 1] of the block
 ======================  ====================================================
-
-Compiled functions write into arrays that the Python functions beside them make: what allocates, sorts or raises inside
-compiled code takes longer to compile than all of the steps below.
 """
 
 from __future__ import annotations

@@ -369,8 +369,8 @@ def _signed(alpha, labels):
 def balance(alpha, labels):
     """Lower some alphas, in place, until every class gains as much as it gives.
 
-    What class l gives to class y is the sum of alpha_i^l over samples of y. Any flow is a circulation plus paths from
-    classes that give too much to classes that gain too much; the paths are taken off one by one.
+    Any flow is a circulation plus paths from classes that give too much to classes that gain too much; the paths are
+    taken off one by one.
     """
     k = len(alpha)
     flow = np.stack([np.bincount(labels, row, minlength=k) for row in alpha])  # flow[l, y]

@@ -22,9 +22,7 @@ norm ball              the weights in closed form for the weight vectors of the 
 conic                  weights and dual variables together, one cone program, thesis (2.5)
 =====================  ==============================================================================================
 
-Each evaluation is one solve of a machine, no more exact than the gap so far requires. The methods take `evaluate` (of
-a point and an allowed gap, None for a first, rough one), the set of allowed weights, the wanted relative gap, the most
-evaluations, and what is called with the bundle after each evaluation. They return the bundle.
+Each evaluation is one solve of a machine, no more exact than the gap so far requires.
 
 ==========  ============================
 symbol      name
