@@ -3,9 +3,7 @@
     q_m = ||F_m'c||^2,      F_m: features of kernel m without weights, rows multiplied by the factors of missing views
     <K_m, T> = ||sum_i w_i phi_im z_i'||^2,      <K_m, K_h> = ||sum_i w_i phi_im phi_ih'||^2
 
-Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back. A
-sample's fold, and whether it is held out, depend on a hash of its position, so that they do not depend on how samples
-are divided into blocks.
+Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back.
 
 F'c of the machine's last pass contains the amplitudes (eta_m)^(1/2), which are 0 for a kernel with weight 0, so that
 such kernels take one more pass, without weights. With these vectors, w_m = (eta_m)^(1/2) F_m'c is where a solve at
@@ -81,7 +79,6 @@ class WeightAmplitudes:
         self.eta, self.reference = eta, eta if reference is None else reference
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
-        """Amplitudes of a block, equal rows where no view is missing; in the place of the block's arrays."""
         place = place_of(block.weight)
         if block.present is None:
             root = place.asarray(np.sqrt(self.eta)[None, :], "float64")
@@ -217,8 +214,7 @@ def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndar
 class Features(TrainingStack):
     """Feature maps of several kernels, and the blocks that have their features.
 
-    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only), and `n_samples`
-    is that of all blocks.
+    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only).
     """
 
     offers = frozenset({"eigenvalues"})
@@ -464,7 +460,6 @@ class Features(TrainingStack):
         return self.reservoir.presence(views, active)
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
-        """phi_m of new samples times its weight vectors, which the amplitudes of training samples are part of."""
         return self.maps[m].transform(views, present) @ coef[self.offsets[m] : self.offsets[m + 1]]
 
     def crossed(self, parts: Iterable[Any], left: np.ndarray, right: Any) -> np.ndarray:

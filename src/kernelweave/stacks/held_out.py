@@ -3,8 +3,7 @@
 A *part* has the stack and the machine of the samples that are left, and judges solutions by the others. Samples in
 memory are divided by positions. In blocks, which samples are held out depends on a hash of their positions, so that
 nothing as long as the data is needed and the choice does not depend on how samples are divided into blocks; held-out
-samples stay where they are, without a loss. Where there are many samples, a part of them is enough to choose a penalty
-with; that part is copied.
+samples stay where they are, without a loss.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ Judged = tuple[np.ndarray, Any]  # theta and what was learned with it
 class LossSums:
     """Sums over held-out samples of the losses of several solutions, and of their weighted products.
 
-    `count`, `weight` and `square` are the number of samples and sums of their weights and of the squares of these;
-    `losses`, `weighted` and `squared` sums of losses, times 1, the weights and their squares; `products` those of
-    products of losses of two solutions, times the squares.
+    `square` is the sum of squared weights; `losses`, `weighted` and `squared` sums of losses, times 1, the weights and
+    their squares; `products` those of products of losses of two solutions, times the squares.
     """
 
     count: float
@@ -231,7 +229,6 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 
 def some(block: Block, index: np.ndarray) -> Block:
-    """Some of the samples of a block, with features and codes of their own."""
     nobody = slice(0, 0)
     features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
     for rows in ranges(block.n_samples, TILE):
@@ -332,8 +329,7 @@ class Folds:
 class Scores:
     """Sums over held-out samples that have the view, from which scores are computed.
 
-    `trained` has the number of samples that each fold is trained with, `moments`, of shape (5, n_targets), sums of
-    predictions, of targets, of the squares of both, and of their products.
+    `moments`, of shape (5, n_targets), are sums of predictions, of targets, of the squares of both, and of products.
     """
 
     count: float
