@@ -23,10 +23,7 @@ _MOST_CLASSES = 20
 
 
 def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs.
-
-    Of the steps of a pipeline that have the attribute, the last one is taken.
-    """
+    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs."""
     found = _locate(estimator, attribute)
     if found is None:
         if hasattr(estimator, "fit"):
@@ -83,10 +80,7 @@ def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
 
 
 def chosen_target(estimator: Any, y: Any, target: Any) -> tuple[int, Any] | None:
-    """Position and name of the target to draw; None where the model was fitted to y of one dimension.
-
-    Names are those of the model or, where it has none, of the columns of y.
-    """
+    """Position and name of the target to draw; None where the model was fitted to y of one dimension."""
     names = list(getattr(y, "columns", range(np.shape(y)[1]))) if np.ndim(y) == 2 else None
     if offers(estimator, "target_names_"):
         names = locate(estimator, "target_names_")[0].target_names_

@@ -1,9 +1,4 @@
-"""Fits and searches: what a regression predicts along a feature, how a fit went, and where a search measured.
-
-`RegressionFitDisplay` is Figure 3.4 of Gönen's PhD thesis (2010), with tube and gates; `ConvergenceDisplay` has
-objective and support vectors of a fit, iteration by iteration; `ResponseSurfaceDisplay` has a response-surface search
-over two of its factors (Figures 2.2 and 2.5).
-"""
+"""Fits and searches: what a regression predicts along a feature, how a fit went, and where a search measured."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
-They compare results of folds, as the papers' tables do; `paired_loss_test` compares what two methods lose on held-out
-samples.
-
 =============  ===========================================================================
 thesis         here
 =============  ===========================================================================
@@ -373,11 +370,7 @@ def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = N
 
 
 def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Statistics and p-values of many tests at once.
-
-    `difference` is that of the losses of each sample (or sums of them over groups), in the last axis, and `factor` is
-    ``1 + n / n_train``.
-    """
+    """Statistics and p-values of many tests at once."""
     n_units = difference.shape[-1]
     squares = np.square(difference).sum(axis=-1)
     discordant = np.maximum(np.count_nonzero(difference, axis=-1), 1)
@@ -390,8 +383,8 @@ def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, 
 def paired_score_test(difference: float, resampled: Any, *, n_samples: int, n_units: int, n_train: float) -> TestResult:
     """The same test of two scores that are no means over samples, by a bootstrap.
 
-    `resampled` are differences of the scores where samples, or groups of them, were drawn with replacement, NaN where
-    they are not defined; `n_samples` were tested, of which `n_units` (the samples, or groups of them) are independent.
+    `resampled` are differences of the scores where samples, or groups, were drawn with replacement, NaN where not
+    defined; of `n_samples` that were tested `n_units` are independent.
     """
     resampled = np.asarray(resampled, dtype=np.float64)
     resampled = resampled[np.isfinite(resampled)]
