@@ -66,7 +66,7 @@ class KernelFamily(ABC):
 
     @abstractmethod
     def at(self, theta: np.ndarray) -> CombinedKernel:
-        """K_theta."""
+        """The combined kernel K_theta."""
 
     @abstractmethod
     def pullback(self, kernel: CombinedKernel, coef: np.ndarray) -> np.ndarray:

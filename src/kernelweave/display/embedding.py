@@ -169,7 +169,7 @@ class EmbeddingDisplay:
         new_kw: Mapping[str, Any] | None = None,
         cmap: str = "viridis",
     ) -> EmbeddingDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

@@ -196,7 +196,7 @@ class RegressionFitDisplay:
         line_kw: Mapping[str, Any] | None = None,
         gate_kw: Mapping[str, Any] | None = None,
     ) -> RegressionFitDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class ConvergenceDisplay:
         best_so_far: bool = False,
         line_kw: Mapping[str, Any] | None = None,
     ) -> ConvergenceDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -569,7 +569,7 @@ class ResponseSurfaceDisplay:
         return display.plot(ax=ax, contour_kw=contour_kw)
 
     def plot(self, ax: Any = None, *, contour_kw: Mapping[str, Any] | None = None) -> ResponseSurfaceDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

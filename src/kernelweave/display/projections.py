@@ -213,7 +213,7 @@ class ProjectionDisplay:
         decision_kw: Mapping[str, Any] | None = None,
         cmap: str = "viridis",
     ) -> ProjectionDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -582,7 +582,7 @@ class ProjectionImagesDisplay:
         return cls(images=images).plot(**plot_kw)
 
     def plot(self, ax: Any = None, *, image_kw: Mapping[str, Any] | None = None) -> ProjectionImagesDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

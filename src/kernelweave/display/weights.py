@@ -157,7 +157,7 @@ class KernelWeightsDisplay:
         error_kw: Mapping[str, Any] | None = None,
         image_kw: Mapping[str, Any] | None = None,
     ) -> KernelWeightsDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ class GatingDisplay:
         boundary_kw: Mapping[str, Any] | None = None,
         decision_kw: Mapping[str, Any] | None = None,
     ) -> GatingDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
