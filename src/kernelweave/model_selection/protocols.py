@@ -1,7 +1,7 @@
 """Protocols: which samples train, validate and test, fold by fold.
 
-Every protocol yields `Split`s. Hyper-parameters are chosen once per *run*, by the mean validation score over the run's
-folds; the chosen setting's test results are then reported with mean and standard deviation.
+Every protocol yields `Split` triples. Hyper-parameters are chosen once per *run*, by the mean validation score over the
+run's folds; the chosen setting's test results are then reported with mean and standard deviation.
 
 ========================  ==========================================================================  =================
 protocol                  what it is                                                                  source
