@@ -87,6 +87,5 @@ def config_context(*, dense_bytes: float | None = None, cache_bytes: float | Non
 
 
 def _values() -> dict[str, float]:
-    """The values that hold in this thread."""
     values: dict[str, float] | None = getattr(_own, "values", None)
     return _shared if values is None else values

@@ -7,16 +7,7 @@ from typing import Any
 
 
 def optional(package: str, purpose: str, extra: str) -> Any:
-    """A package, imported on first use; where it is absent, an ImportError names the extra that installs it.
-
-    Parameters
-    ----------
-    package : str
-    purpose : str
-        What it is needed for, such as "to draw".
-    extra : str
-        The extra of Kernelweave's installation.
-    """
+    """A package, imported on first use; where it is absent, an ImportError names the extra that installs it."""
     try:
         return import_module(package)
     except ModuleNotFoundError as absent:

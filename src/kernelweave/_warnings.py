@@ -16,8 +16,8 @@ _IN_BETWEEN |= {"threading", "concurrent", "multiprocessing", "contextlib", "fun
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Emit a warning at the user's line: the first frame outside of this library and of what calls it.
 
-    A worker thread has no such frame. The line is then the one at which the main thread waits for it, and where the
-    main thread does not wait (or in a worker process) the method of this library that the worker was given.
+    For a worker thread it is the line at which the main thread waits for it, or else the method that the worker was
+    given.
     """
     frame = _users_frame(sys._getframe(1))
     space = frame.f_globals

@@ -2,7 +2,7 @@
 
 Code that computes in several places takes a `Place` and uses ``place.xp``, the functions of the array API
 (https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is one more
-namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.put` move them where they are needed.
+namespace.
 """
 
 from __future__ import annotations

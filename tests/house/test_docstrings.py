@@ -1,10 +1,17 @@
-"""Where `help` of a public name first mentions the thesis, it says whose."""
+"""Every public name has a docstring; where it first mentions the thesis, it says whose."""
 
 import importlib
 import inspect
 import re
+import runpy
+from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = list(runpy.run_path(str(ROOT / "tools" / "public_names.py"))["public_modules"]())
+DESCRIPTORS = (property, classmethod, staticmethod)
 
 PACKAGES = (
     "kernelweave",
@@ -47,3 +54,44 @@ def test_a_thesis_without_an_author_is_noticed():
     assert not names_the_author("The mean of the kernels, thesis (2.3).")
     assert names_the_author("The mean of the kernels, thesis (Gönen 2010), (2.3).")
     assert names_the_author("The mean of the kernels.")
+
+
+def undocumented(module: ModuleType) -> list[str]:
+    """The public names of a module, and public methods and properties of its classes, without a first paragraph."""
+    members = {name: getattr(module, name) for name in module.__all__}
+    for cls in [one for one in members.values() if inspect.isclass(one)]:
+        for name in dir(cls):
+            member = inspect.getattr_static(cls, name)
+            if not name.startswith("_") and (callable(member) or isinstance(member, DESCRIPTORS)):
+                members[f"{cls.__name__}.{name}"] = member if isinstance(member, property) else getattr(cls, name)
+    documented = (ModuleType, type, FunctionType, MethodType, property)
+    docstrings = {name: inspect.getdoc(one) for name, one in members.items() if isinstance(one, documented)}
+    return [name for name, text in docstrings.items() if not is_sentence((text or "").partition("\n\n")[0])]
+
+
+def is_sentence(paragraph: str) -> bool:
+    return paragraph.endswith((".", ":")) and len(paragraph.split()) > 1
+
+
+@pytest.mark.filterwarnings("ignore:kernelweave.persistence:FutureWarning")
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_public_name_has_a_docstring_that_begins_with_a_sentence(module):
+    assert undocumented(module) == []
+
+
+def test_a_missing_docstring_is_noticed():
+    class Silent:
+        def speak(self):
+            pass
+
+        def noise(self):
+            """Noise"""
+
+        @property
+        def volume(self):
+            return 0.0
+
+    module = ModuleType("made_up")
+    module.__all__ = ["Silent"]
+    module.Silent = Silent
+    assert undocumented(module) == ["Silent", "Silent.noise", "Silent.speak", "Silent.volume"]

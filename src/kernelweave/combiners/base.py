@@ -9,12 +9,8 @@
   `descent.DescentCombiner`, whose subclasses implement `family`;
 - anything else: implement `learn`, and return a combined kernel.
 
-What is written against the operations of the stack (`stacks.base`) works on whole matrices, in tiles and on explicit
-features; `needs` says which operations beyond weighted sums a combiner cannot do without.
-
-Parameters with one number per kernel are given by kernel name or in order. ``FixedWeights(weights={"fac": 2.0})`` and
-``set_params(weights__fac=2.0)`` have the same effect, so that ``combiner__weights__fac`` or ``combiner__costs__fac`` of
-an estimator is an ordinary parameter of a search.
+Parameters with one number per kernel are given by kernel name or in order. ``combiner__weights__fac`` or
+``combiner__costs__fac`` of an estimator is an ordinary parameter of a search.
 """
 
 from __future__ import annotations
@@ -203,8 +199,7 @@ def entries_of(value: Any, names: list[str], kept: list[str]) -> Any:
 class NamedNumbers(BaseEstimator):
     """`get_params` and `set_params` that reach into parameters with one number per kernel, by kernel name.
 
-    A subclass lists such parameters in `_numbers`. Where one of them is an object with parameters of its own, these are
-    reached as usual.
+    A subclass lists such parameters in `_numbers`.
     """
 
     _numbers: tuple[str, ...] = ()

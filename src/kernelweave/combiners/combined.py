@@ -3,22 +3,6 @@
 `Combiner.fit` returns a `CombinedKernel`. It replaces the combiner after the fit: an estimator predicts with it, a
 machine is solved on it, and a file stores it.
 
-==========================================  ====================================================================
-of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
-                                            coefficients); `in_parts` if parts cost less than the whole
-of new samples                              `cross`, `values` (times coefficients), `sizes` (what `values` are
-                                            rounded in)
-what adds up to `values`                    `is_sum`, `terms`, `shares`; `feature_weights` (of linear kernels)
-weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
-                                            `training_weights`
-what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
-                                            `values_per_sample`
-what is kept for prediction                 `restrict` (support vectors), `compared_with` (landmarks), `replace`
-                                            (a kernel with further ids)
-what the estimator shows                    `shows` and `attributes`
-the fit                                     `theta`, `solution`, `history`
-==========================================  ====================================================================
-
 A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights` and `restrict`. A
 subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements `n_samples`, `names`,
 `active`, `columns`, `sample_weights`, `replace` and `lookups` too. `PointwiseKernel` is for a function of the values of
@@ -62,7 +46,7 @@ class CombinedKernel(ABC):
     shows : tuple of str
         The names of all attributes that kernels of this class may give to a fitted estimator.
     is_sum : bool
-        Whether k is a sum over `terms`, so that `shares` splits values into what each of them adds.
+        Whether k is a sum over `terms`.
     has_cheap_blocks : bool
         Whether `block` and `product` cost less than `gram`, so that a machine may be solved in a working set.
     """
@@ -285,8 +269,7 @@ class CombinedKernel(ABC):
 class KernelsTimesAmplitudes(CombinedKernel):
     """k(x, z) = sum_m a_m(x) k_m(x, z) a_m(z): weights, or gates, as an amplitude of each kernel for each sample.
 
-    A subclass implements `new_parts`, `right` and `whole`. Coefficients are those of training samples, or weights
-    of explicit features, as the stack has it.
+    A subclass implements `new_parts`, `right` and `whole`.
     """
 
     @property
@@ -345,7 +328,6 @@ class KernelsTimesAmplitudes(CombinedKernel):
             yield m, rows, left[rows, m, None] * self.scores(m, part, present, coef, own)
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
-        """`values` in a place; amplitudes are computed on the host."""
         left, present, _ = self.new_parts(views)
         return self.stack.values_in(place, views, present, left, self.right(), coef)
 
@@ -420,7 +402,6 @@ class PointwiseKernel(CombinedKernel):
         return self.combine(self.stack.gram_rows(m, index) for m in self._used)
 
     def cross(self, views: Views) -> np.ndarray:
-        """K between new samples and the training samples; only active kernels are computed."""
         present = self.stack.presence(views, self.active)
         self.check(present, views)
         return self.combine(self.stack.cross(m, views, present[:, m]) for m in self._used)
@@ -438,7 +419,6 @@ class PointwiseKernel(CombinedKernel):
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """K, written into `out` if that is given."""
     if out is None:
         return K
     out[...] = K

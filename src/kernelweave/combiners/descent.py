@@ -5,8 +5,7 @@
 A family has the combined kernels K_theta of all theta over the same training samples. J(theta) is a solved machine, and
 by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r at the solution (thesis (3.8) and
 section 3.3, for any machine). So a family supplies the kernel at theta (`at`), that contraction (`pullback`), where to
-start (`start`) and, if it has them, a penalty and a domain of theta. `DescentCombiner` is the one outer loop: it
-minimises from each start, takes the best end, and solves the machine there, for weights, gates and projections alike.
+start (`start`) and, if it has them, a penalty and a domain of theta.
 
 =========  ==========================================
 thesis     here
@@ -67,7 +66,7 @@ class KernelFamily(ABC):
 
     @abstractmethod
     def at(self, theta: np.ndarray) -> CombinedKernel:
-        """K_theta."""
+        """The combined kernel K_theta."""
 
     @abstractmethod
     def pullback(self, kernel: CombinedKernel, coef: np.ndarray) -> np.ndarray:
@@ -129,7 +128,6 @@ class KernelFamily(ABC):
 
 
 def support_rows(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the samples with coefficients, and those coefficients."""
     rows = np.flatnonzero(coef.any(axis=1))
     return rows, np.ascontiguousarray(coef[rows])
 
@@ -182,7 +180,6 @@ class DescentCombiner(Combiner):
         """Set the combiner's fitted attributes; none by default."""
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
-        """Minimise from each start, then solve the machine under the best theta."""
         begin = time.perf_counter()
         check_parameters(self)
         family = with_targets(self.family, stack, stack, machine, control)

@@ -139,11 +139,11 @@ class ViewFeatures:
 
 
 class KernelFeatures:
-    """Features from kernel values: kernel PCA, or the empirical kernel map.
+    """Features from kernel values: kernel PCA, or the empirical kernel map k(x, training samples).
 
     With K = U diag(lambda) U' the features of kernel PCA are F = U diag(lambda)^(1/2), all with a positive eigenvalue,
     so that their inner products are K; new samples get k(x, training samples) F diag(lambda)^-1. K is not centred
-    beyond what ``normalize="center"`` does. The empirical kernel map is k(x, training samples) itself.
+    beyond what ``normalize="center"`` does.
     """
 
     by_kernel = True
@@ -180,7 +180,6 @@ class KernelFeatures:
         return W if self.training is None else self.training @ (self._inverse[:, None] * W)
 
     def settled(self) -> KernelFeatures:
-        """A copy with what `read` needs, once `directions` are known; the size of the Gram matrix is not kept."""
         lean = copy(self)
         lean.training = None
         return lean

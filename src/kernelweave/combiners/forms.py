@@ -1,12 +1,5 @@
 """Kernels as functions of one weight per kernel, thesis section 2.2.2: `FormKernel`, and its forms.
 
-A form computes values and derivatives of a `FormKernel`, for non-negative weights eta.
-
-- `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
-  a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
-- `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
-  feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
-
 In tiles no matrix of all samples is formed. A form without products is a weighted sum (`TiledSum`), whose images K_m c
 are kept for each kernel: they stay valid when the weights change, and give the derivative without further products. Any
 other form is a function of the values of the kernels (`TiledFunction`). Its derivative takes the values among support
@@ -257,7 +250,6 @@ class Monomials:
         return shares
 
     def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """Coefficients times the factors of training samples that lack views."""
         return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
 
     @property
@@ -324,7 +316,6 @@ class GaussianForm:
     """
 
     def diagonals(self, stack: TrainingStack) -> np.ndarray:
-        """k_m(x, x) of each training sample, of shape (n_samples, n_kernels)."""
         return training(stack).diagonals()
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:

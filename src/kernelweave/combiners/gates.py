@@ -27,9 +27,8 @@ eta_{c_i}^m (3.5.5) a row of theta for the cluster c_i of a sample, `ClusterGate
 eta_i^m (3.5.5)     a row of theta for the training sample i, `InstanceGate`
 ==================  ==========================================================================
 
-Gates of a region (3.5.5) are written as a softmax, too. A new sample takes those of the nearest cluster centre (Yang et
-al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et al. (2010) give new samples
-equal weights instead, so that training and prediction use two different kernels.
+Gates of a region (3.5.5) are written as a softmax, too. Yang et al. (2010) give new samples equal weights, so that
+training and prediction use two different kernels; here they take those of the nearest training sample.
 """
 
 from __future__ import annotations
@@ -152,7 +151,6 @@ class Gate(ABC, BaseEstimator):
 
     @property
     def _shared(self) -> bool:
-        """Whether a sample's gates share a length or sum of 1, so that one of them is always open."""
         return self.norm == "unit" or self.competes
 
     def _openings(self, xp: Any, scores: Any, present: Any) -> Any:
@@ -178,12 +176,10 @@ class Gate(ABC, BaseEstimator):
 
 
 def _sigmoid(xp: Any, scores: Any) -> Any:
-    """1 / (1 + exp(-s)), without overflow."""
     return expit(scores) if isinstance(scores, np.ndarray) else xp.exp(-xp.logaddexp(xp.zeros_like(scores), -scores))
 
 
 def parameters_like(theta: Any, codes: Any) -> Any:
-    """Parameters on the device of the codes, and in their precision."""
     return place_of(codes).asarray(theta, precision_of(codes))
 
 
@@ -194,7 +190,6 @@ class LinearGate(Gate):
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """<v_m, x^G> + v_m0."""
         slopes, biases = self.coefficients(parameters_like(theta, codes), n_kernels)
         return (slopes @ codes.T).T + biases  # in this order BLAS takes two thirds of the time
 
@@ -331,7 +326,6 @@ class GaussianGate(Gate):
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
-        """-||x - mu_m||^2 / sigma_m^2."""
         means, precisions, _ = self._parts(parameters_like(theta, codes), n_kernels)
         return -self._distances(codes, means) * precisions
 
@@ -507,7 +501,6 @@ class GateFunction:
     def pullback(
         self, theta: np.ndarray, block: Any, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """dP/dV from the slopes of P by the gates, on the device of the codes."""
         codes = block.codes[rows]
         if is_compiled(self.gate, codes):
             return compiled_pullback(self.gate, theta, codes, amplitudes, slopes)

@@ -4,9 +4,9 @@ Features of some views (`FeatureSource`) or values of a kernel (`KernelMap`, (3.
 Multiple kernel machines using localized kernels, 2009) are standardised, second-order terms are added with `quadratic`,
 and rows are scaled: large inputs saturate a softmax at once. All constants come from the training samples and are kept
 for new ones. A part of the inputs that a sample lacks is 0 after standardisation, the mean; a sample that lacks all of
-them is an error. Sparse views are made dense, as standardising them would; those of more than 8192 columns are gating
-inputs with ``scaling=None`` only, by which the user chooses that. A kernel with a transformer compares what that
-returns, and gates read the same features. Two kernels that prepare a view alike give them once.
+them is an error. Sparse views are made dense; those of more than 8192 columns are gating inputs with ``scaling=None``
+only, by which the user chooses that. A kernel with a transformer compares what that returns, and gates read the same
+features. Two kernels that prepare a view alike give them once.
 
 ==========  =======================================
 paper       here
@@ -157,13 +157,10 @@ class GatingInputs:
 
 
 def is_whole(there: np.ndarray) -> bool:
-    """Whether no value is missing."""
     return bool(there[:1, :1].all() if there.strides == (0, 0) else there.all())
 
 
 class NoInputs(Source):
-    """The inputs of a model without a gating model: none."""
-
     reads_features = False
     source = None
 

@@ -20,12 +20,9 @@ x^G             the codes that the stack has, made by `GatingInputs`
 Upsilon_i^j     C C', the outer product of coefficients
 ==============  ==============================================================================
 
-``l2="auto"``: gates have many parameters, and J, which they minimise, falls even where they overfit. So the penalty is
-taken from a path, inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003. Along it gates are learned from a part of
-the samples, each from the last with a little noise (V = 0 is stationary for copies of one kernel), and judged by the
-loss on the others (`stacks.held_out`): 0-1 for classes, squared for numbers, weighted as the samples are. The strongest
-penalty is taken whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would
-be smoother, but prefers penalties that are too weak.
+``l2="auto"``: along the path of penalties of `Localized`, gates are learned from a part of the samples, each from the
+last with a little noise (V = 0 is stationary for copies of one kernel), and judged by the loss on the others
+(`stacks.held_out`), by paired differences. The hinge loss would be smoother, but prefers penalties that are too weak.
 """
 
 from __future__ import annotations
@@ -57,10 +54,7 @@ from .weighted import WeightedSum
 
 
 class GatedSum(KernelsTimesAmplitudes):
-    """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates.
-
-    Memory: `gram` makes one n x n matrix beside the P Gram matrices of the stack; in tiles P numbers for each sample.
-    """
+    """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates."""
 
     shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
     takes_fetch = True
@@ -161,7 +155,6 @@ class GatedSum(KernelsTimesAmplitudes):
         return new, new != 0.0, parts()
 
     def right(self) -> np.ndarray | None:
-        """The gates of the training samples; None where coefficients are weight vectors, which contain them."""
         return self.gates
 
     def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
@@ -186,15 +179,12 @@ class GatedSum(KernelsTimesAmplitudes):
     # Weights
 
     def weights(self) -> np.ndarray:
-        """The squared gates, averaged over the training samples."""
         return (np.asarray(self.gates) ** 2).mean(axis=0) if self.mean_weights is None else self.mean_weights
 
     def training_weights(self) -> np.ndarray | None:
-        """The squared gates of the training samples; None where these are in blocks."""
         return None if self.gates is None else self.gates**2
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The squared gates of new samples, which multiply k_m(x, x)."""
         return self.gates_of(views) ** 2
 
     # What prediction takes, and what is kept
@@ -252,10 +242,7 @@ PRECISION = 1e-4  # relative duality gap of J0
 
 
 class GatedFamily(KernelFamily):
-    """Gated sums over the same training samples, for all parameters of the gating model.
-
-    `options` is the combiner, whose parameters are checked.
-    """
+    """Gated sums over the same training samples, for all parameters of the gating model."""
 
     def __init__(self, stack: TrainingStack, gate: Gate, inputs: GatingInputs | NoInputs, options: GatedCombiner):
         super().__init__(stack)
@@ -298,7 +285,6 @@ class GatedFamily(KernelFamily):
         return self._from_slopes(kernel, rows, *kernel.stack.slopes(kernel.gates, kernel.at, rows, coef, solution))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
-        """`pullback` of a solution, at no cost where that holds the images k_m (eta_m c) of its coefficients."""
         return self.pullback(kernel, solution.coef, solution)
 
     def _from_slopes(
@@ -350,7 +336,6 @@ class GatedFamily(KernelFamily):
         return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 J0 ||V||^2."""
         if self.is_settled:
             return 0.0, np.zeros_like(theta)
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta
@@ -428,8 +413,7 @@ TINY = np.finfo(float).tiny
 class GatedCombiner(DescentCombiner):
     """A combiner k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z) whose gates eta (and perhaps k_m) are learned.
 
-    Minimises J + l2/2 J0 ||V||^2, where J0 is the optimum under the mean kernel and V are all parameters of the gating
-    model, biases too. Subclasses have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
+    Subclasses have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
     `validation_fraction` of `Localized`.
     """
 

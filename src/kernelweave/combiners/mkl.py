@@ -80,11 +80,7 @@ MOST_FIRST_SOLVES = 5  # finer ones, until there is a coefficient
 
 
 class WeightProblem:
-    """J as a function of x = d^2 eta, evaluated by solving the machine from its last solution.
-
-    Memory: the P Gram matrices and one n x n matrix, the combined kernel; with ``storage="lazy"``, n_samples x P
-    numbers for each output of the machine.
-    """
+    """J as a function of x = d^2 eta, evaluated by solving the machine from its last solution."""
 
     def __init__(
         self, stack: TrainingStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
@@ -442,10 +438,8 @@ class ElasticMKL(OptimalWeights):
     ----------
     l2 : float
         Strength of the pull, at least 0.
-    costs : mapping, sequence, number, `EigenvalueCosts` or None
-        d_m, as in `ConvexMKL`.
-    max_iter : int
-        Most solves of the machine.
+    costs, max_iter
+        As in `ConvexMKL`.
 
     Attributes
     ----------
@@ -566,10 +560,8 @@ class GroupMKL(OptimalWeights):
         Kernels that a mapping does not name are groups of their own. None groups kernels over the same view.
     p : float
         At least 1; 1 is `ConvexMKL`, infinity gives all kernels of a group the same weight.
-    costs : mapping, sequence, number, `EigenvalueCosts` or None
-        d_m, as in `ConvexMKL`.
-    max_iter : int
-        Most solves of the machine.
+    costs, max_iter
+        As in `ConvexMKL`.
 
     Attributes
     ----------

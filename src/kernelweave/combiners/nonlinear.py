@@ -11,20 +11,8 @@ a constant kernel among the k_m adds them. Products of sparse similarities are n
 about new samples, so a share 1 - tau of the kernel is the weighted sum itself, and the share of the products is chosen
 on held-out samples.
 
-`KernelDifference` (de Diego 2004) is K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively: the
-combination of the first two with the third, and so on.
-
-==========================================  =====================
-thesis                                      form
-==========================================  =====================
-f = y_i y_j |k_1 - k_2|                     ``"absolute"``
-f = y_i y_j (k_1 - k_2)                     ``"difference"``
-f = (K_1 - K_2)(K_1 - K_2), matrices        ``"square"``
-==========================================  =====================
-
-In the first two forms the label of a new sample is unknown; it is estimated by the same machine trained on the mean of
-the kernels, as that machine's decision value cut to [-1, 1]: samples outside its margin count with their label, the
-others with less. In the third, (k_1 - k_2)(K_1 - K_2) of a new sample's row is the product that training samples have.
+`KernelDifference` (de Diego 2004) is K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively. With
+f = ``"square"`` a new sample has (k_1 - k_2)(K_1 - K_2) of its row, the product that training samples have.
 """
 
 from __future__ import annotations
@@ -84,8 +72,6 @@ class Product(Combiner):
 
 
 class ProductKernel(PointwiseKernel):
-    """k(x, z) = prod_m k_m(x, z)."""
-
     def __init__(self, stack: KernelStack):
         super().__init__(stack, np.ones(stack.n_kernels))
 
@@ -206,10 +192,7 @@ class KernelDifference(Combiner):
 
 
 class DifferenceKernel(CombinedKernel):
-    """The mean of two kernels plus tau times a function of their difference, for more kernels recursively.
-
-    Prediction needs all training samples, because each of them enters every difference.
-    """
+    """The mean of two kernels plus tau times a function of their difference, for more kernels recursively."""
 
     def __init__(
         self,

@@ -88,8 +88,6 @@ class PerOutput(Combiner):
 
 
 class OutputKernels(CombinedKernel):
-    """One combined kernel for each output of a machine."""
-
     def __init__(self, kernels: list[CombinedKernel], rows: list[np.ndarray]):
         self.kernels, self.rows_of = kernels, rows
         self.theta = np.concatenate([kernel.theta for kernel in kernels])
@@ -178,7 +176,6 @@ class OutputKernels(CombinedKernel):
         return np.stack([kernel.weights() for kernel in self.kernels])
 
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weight of each kernel for each new sample and output, of shape (n_new, n_outputs, n_kernels)."""
         return np.stack([kernel.sample_weights(views) for kernel in self.kernels], axis=1)
 
     def training_weights(self) -> np.ndarray | None:

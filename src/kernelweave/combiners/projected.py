@@ -4,8 +4,8 @@
     minimise over V, T, W_m   J + l2/2 J0 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
 
 One kernel without gating is GPK (Figure 4.1), gates over copies of one kernel are LPK (Figure 4.2), one kernel for each
-representation is SLDR. A projection is one more block of parameters. Its gradient goes from kernel values to the
-projected points z_i^m and from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only.
+representation is SLDR. The gradient goes from kernel values to the projected points z_i^m and from there to W_m,
+dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only.
 
 ==================  ===========================================================================
 paper               here
@@ -137,10 +137,7 @@ def component_counts(value: Any, names: list[str], n_features: list[int], n_clas
 
 
 class ProjectedKernel(GatedSum):
-    """k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z): kernels of projected samples, weighted by gates.
-
-    Memory: the points, and one n x n matrix for `gram`; in tiles the points and P numbers for each sample.
-    """
+    """k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z): kernels of projected samples, weighted by gates."""
 
     shows = (*GatedSum.shows, "projections_", "feature_importance_", "gating_projection_")
 
@@ -173,7 +170,6 @@ class ProjectedKernel(GatedSum):
     # New samples
 
     def points_of(self, m: int, views: Views) -> np.ndarray:
-        """W_m' x of new samples, which all have the view of kernel m."""
         if self.points is None:
             return self.maps[m].points(views)
         return np.asarray(self.maps[m].read(self.stack, m, views) @ self.directions[m])
@@ -476,10 +472,6 @@ class Projected(GatedCombiner):
         training samples ("map"). "auto" takes the view's features for kernels that are differentiable by them
         (`Linear`, `Polynomial`, `Gaussian` and those of users that declare `is_differentiable`), which are then kernels
         of the projected features, and kernel PCA for all others.
-    inputs : view selector, KernelMap or None
-        What the gating model reads of a sample; None means the features of all kernels side by side.
-    quadratic : bool
-        Whether to add products of two inputs, for curved boundaries.
     scaling : {"standard", "unit-mean", "unit-row", None}
         Of the gating inputs, see `Localized`. Standardised inputs let regions and projections be learned at one pace.
     optimizer : {"lbfgs", "armijo"}
@@ -490,7 +482,7 @@ class Projected(GatedCombiner):
     n_init : int
         Number of starts, of which the smallest objective (or validation risk) wins. Minima differ much, so several
         starts pay, above all for local projections of one view.
-    max_iter, n_jobs, validation_fraction, gate_tol
+    inputs, quadratic, max_iter, n_jobs, validation_fraction, gate_tol
         As in `Localized`.
 
     Attributes

@@ -27,8 +27,7 @@ thesis          problem                                                       ru
 
 Scaling eta changes no alignment, so ``"qcqp"`` and ``"gradient"`` have the same solution and ``"qp"`` has it too where
 lambda = 0: a'eta - eta'G eta is largest, over all multiples of eta, at (a'eta)^2 / (4 eta'G eta), which grows with the
-alignment. Weights of any sign are not offered: without the constraint they fit noise (see `LinearMKL` for signs that
-keep the kernel positive semidefinite).
+alignment.
 
 `IdealKernelDistance` is (2.8). `FeatureSpaceMeasure` (2.3.2; Nguyen and Ho, 2008) is FSM(K) = (s_+ + s_-) /
 ||m_+ - m_-||, where s is the standard deviation of a class along the line between the two centres m. With
@@ -101,7 +100,6 @@ def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> I
 def compared_with_targets(
     stack: TrainingStack, machine: Machine, combiner: object, centered: bool, pairs: bool
 ) -> Similarity:
-    """Inner products of the kernels with the ideal kernel of a machine's targets and, with `pairs`, with each other."""
     columns = ideal_columns(stack, machine, combiner)
     return stack.inner_products(columns, mean=columns.n_classes == 0, centered=centered, pairs=pairs)
 

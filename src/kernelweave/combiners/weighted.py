@@ -184,7 +184,6 @@ class ChosenWeights(Combiner):
         return found
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
-        """Choose the weights, then solve the machine once under the weighted sum."""
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
         eta, solves = self._checked(with_targets(self.choose, stack, stack, machine, control), stack)
@@ -504,6 +503,5 @@ def _check_regression(combiner: SingleKernelScores, stack: TrainingStack, machin
 
 
 def _shares(amounts: np.ndarray) -> np.ndarray:
-    """Amounts of at least 0 as shares of their sum; equal shares where all are 0."""
     total = amounts.sum()
     return amounts / total if total > 0 else np.full(len(amounts), 1.0 / len(amounts))

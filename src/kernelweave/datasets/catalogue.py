@@ -36,8 +36,8 @@ class DatasetSpec:
 
     `views` has the number of columns of each array of the file, none for text, which is stored as the parts of one CSR
     matrix; with `sparse` each view is stored so, as ``VIEW_data``, ``VIEW_indices``, ... `classes` are the names of the
-    labels ``first_label``, ``first_label + 1``, ..., none for regression. `derive` makes the views that are returned
-    from the arrays of the file, and `extras` are further arrays of the file, one entry per sample.
+    labels ``first_label``, ``first_label + 1``, ..., none for regression. `derive` makes views of the arrays of the
+    file, and `extras` are further arrays of it.
     """
 
     title: str

@@ -84,6 +84,5 @@ def draw_strokes(points: np.ndarray) -> np.ndarray:
 
 
 def shrink(images: np.ndarray, side: int, target: int) -> np.ndarray:
-    """Square images at a lower resolution: means of blocks."""
     block = side // target
     return images.reshape(-1, target, block, target, block).mean(axis=(2, 4)).reshape(-1, target * target)

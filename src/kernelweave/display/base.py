@@ -23,10 +23,7 @@ _MOST_CLASSES = 20
 
 
 def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs.
-
-    Of the steps of a pipeline that have the attribute, the last one is taken.
-    """
+    """The model with an attribute inside searches and pipelines, and a function that makes its input of theirs."""
     found = _locate(estimator, attribute)
     if found is None:
         if hasattr(estimator, "fit"):
@@ -83,10 +80,7 @@ def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
 
 
 def chosen_target(estimator: Any, y: Any, target: Any) -> tuple[int, Any] | None:
-    """Position and name of the target to draw; None where the model was fitted to y of one dimension.
-
-    Names are those of the model or, where it has none, of the columns of y.
-    """
+    """Position and name of the target to draw; None where the model was fitted to y of one dimension."""
     names = list(getattr(y, "columns", range(np.shape(y)[1]))) if np.ndim(y) == 2 else None
     if offers(estimator, "target_names_"):
         names = locate(estimator, "target_names_")[0].target_names_
@@ -101,7 +95,6 @@ def chosen_target(estimator: Any, y: Any, target: Any) -> tuple[int, Any] | None
 
 
 def like(X: Any, values: np.ndarray) -> Any:
-    """Values as further samples of X: with its columns where X is a data frame."""
     return pd.DataFrame(values, columns=X.columns) if isinstance(X, pd.DataFrame) else values
 
 
@@ -136,14 +129,12 @@ def check_support(estimator: Any, n_samples: int) -> np.ndarray | None:
 
 
 def grid_around(points: np.ndarray, margin: float, resolution: int) -> tuple[np.ndarray, ...]:
-    """Coordinates along each axis that cover points, and a share of their range more to both sides."""
     low, high = points.min(axis=0), points.max(axis=0)
     margins = margin * np.where(high > low, high - low, 1.0)
     return tuple(np.linspace(a, b, resolution) for a, b in zip(low - margins, high + margins, strict=True))
 
 
 def is_quantity(values: np.ndarray) -> bool:
-    """Whether values are numbers to be read as a quantity: with fractions, or with more values than classes have."""
     if values.dtype.kind not in "fiu":
         return False
     return bool((values != np.round(values)).any()) or len(np.unique(values)) > _MOST_CLASSES
@@ -209,7 +200,6 @@ def marker(place: int) -> str:
 
 
 def options(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keyword arguments of an artist: the display's own, overridden by the user's."""
     return {**defaults, **(given or {})}
 
 
@@ -228,7 +218,6 @@ def new_axes(n: int, given: Any, **subplots_kw: Any) -> list[Any]:
 
 
 def legend_beside(ax: Any, handles: Sequence[Any]) -> None:
-    """A legend inside the axes while it is short, and to the right of them otherwise."""
     place = {"loc": "best"} if len(handles) <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
     ax.legend(handles=list(handles), fontsize=8, framealpha=0.9, **place)
 

@@ -137,15 +137,10 @@ class EmbeddingDisplay:
         Parameters
         ----------
         embedding : array or DataFrame of shape (n_samples, n_components)
-        y : array of shape (n_samples,), optional
-            Classes or numbers.
         new : array or DataFrame of shape (n_new, n_components), optional
             Coordinates of further samples, drawn with open markers.
-        y_new : array of shape (n_new,), optional
-        components : sequence of int
-            The one or two components to draw.
-        **plot_kw
-            Arguments of `plot`.
+        y, y_new, components, **plot_kw
+            As in `from_estimator`.
         """
         points, y = check_samples(_dense(embedding), y, " (embedded)")
         names = _component_names(embedding, points.shape[1])
@@ -174,7 +169,7 @@ class EmbeddingDisplay:
         new_kw: Mapping[str, Any] | None = None,
         cmap: str = "viridis",
     ) -> EmbeddingDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

@@ -1,9 +1,4 @@
-"""Fits and searches: what a regression predicts along a feature, how a fit went, and where a search measured.
-
-`RegressionFitDisplay` is Figure 3.4 of Gönen's PhD thesis (2010), with tube and gates; `ConvergenceDisplay` has
-objective and support vectors of a fit, iteration by iteration; `ResponseSurfaceDisplay` has a response-surface search
-over two of its factors (Figures 2.2 and 2.5).
-"""
+"""Fits and searches: what a regression predicts along a feature, how a fit went, and where a search measured."""
 
 from __future__ import annotations
 
@@ -201,7 +196,7 @@ class RegressionFitDisplay:
         line_kw: Mapping[str, Any] | None = None,
         gate_kw: Mapping[str, Any] | None = None,
     ) -> RegressionFitDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -374,7 +369,7 @@ class ConvergenceDisplay:
         best_so_far: bool = False,
         line_kw: Mapping[str, Any] | None = None,
     ) -> ConvergenceDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -574,7 +569,7 @@ class ResponseSurfaceDisplay:
         return display.plot(ax=ax, contour_kw=contour_kw)
 
     def plot(self, ax: Any = None, *, contour_kw: Mapping[str, Any] | None = None) -> ResponseSurfaceDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

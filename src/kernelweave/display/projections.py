@@ -1,9 +1,7 @@
 """Learned projections: the low-dimensional spaces of a `Projected` model, and its projections of images.
 
-See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). `ProjectionDisplay` draws
-the projected gating space, divided into the regions of the kernels, and the projection space of each region with its
-samples, the separating hyperplane and the margins; or the gated projections of two regions against each other, as in
-the thesis. `ProjectionImagesDisplay` draws projections of images as images (Figure 5.18).
+See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). `ProjectionImagesDisplay`
+draws projections of images as images (Figure 5.18).
 
 ==============================  =================================================================
 SLDR                            here
@@ -215,7 +213,7 @@ class ProjectionDisplay:
         decision_kw: Mapping[str, Any] | None = None,
         cmap: str = "viridis",
     ) -> ProjectionDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -333,7 +331,6 @@ class ProjectionDisplay:
         return bool(fields)
 
     def _draw_fit(self, ax: Any, space: DrawnSpace, colours: Any, style: dict[str, Any]) -> None:
-        """The fitted function of a regression: its curve, or its contour lines in the colours of the target."""
         if len(space.grid) == 1:
             ax.plot(space.grid[0], space.values, **style)
         elif np.ptp(space.values) > 0.0:
@@ -416,8 +413,7 @@ def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
 def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[DrawnSpace]:
     """The projection space of every kernel that has the largest gate of some sample, with those samples.
 
-    Without a gating model all samples lie in the space of every kernel. Only a kernel whose gate is 1 has decision
-    values that depend on its space alone, so there are none where several kernels share every sample evenly.
+    Only a kernel whose gate is 1 has decision values that depend on its space alone.
     """
     projected = model.project(X, by_kernel=True)
     values, names = gates.to_numpy(), list(gates.columns)
@@ -586,7 +582,7 @@ class ProjectionImagesDisplay:
         return cls(images=images).plot(**plot_kw)
 
     def plot(self, ax: Any = None, *, image_kw: Mapping[str, Any] | None = None) -> ProjectionImagesDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

@@ -1,9 +1,4 @@
-"""Kernel weights as bars or a heat map (`KernelWeightsDisplay`), and over the samples (`GatingDisplay`).
-
-A gating model gives each sample a weight eta_m(x) for each kernel. With two features the whole plane can be drawn, as
-in Figure 3.2 of Gönen's PhD thesis (2010): its regions, and the lines between them, where the two largest gates are
-equal. With more, samples are drawn in an embedding.
-"""
+"""Kernel weights as bars or a heat map (`KernelWeightsDisplay`), and over the samples (`GatingDisplay`)."""
 
 from __future__ import annotations
 
@@ -115,10 +110,8 @@ class KernelWeightsDisplay:
         estimators : sequence or mapping
             Models with the same kernels, such as those of the folds of a cross-validation; or a mapping from labels to
             models or to sequences of models, whose groups of bars then stand side by side.
-        X : array or DataFrame of shape (n_samples, n_features), optional
-            Draw the weights that the models give these samples instead of `kernel_weights_`.
-        **plot_kw
-            Arguments of `plot`.
+        X, **plot_kw
+            As in `from_estimator`.
         """
         groups = estimators if isinstance(estimators, Mapping) else {"": estimators}
         frames = [
@@ -142,10 +135,8 @@ class KernelWeightsDisplay:
         ----------
         cv_results : mapping
             What `cross_validate` returned; or a mapping from labels to such results.
-        X : array or DataFrame of shape (n_samples, n_features), optional
-            Draw the weights that the models give these samples instead of `kernel_weights_`.
-        **plot_kw
-            Arguments of `plot`.
+        X, **plot_kw
+            As in `from_estimator`.
         """
         several = all(isinstance(result, Mapping) for result in cv_results.values())
         results = dict(cv_results) if several else {"": cv_results}
@@ -166,7 +157,7 @@ class KernelWeightsDisplay:
         error_kw: Mapping[str, Any] | None = None,
         image_kw: Mapping[str, Any] | None = None,
     ) -> KernelWeightsDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------
@@ -404,7 +395,7 @@ class GatingDisplay:
         boundary_kw: Mapping[str, Any] | None = None,
         decision_kw: Mapping[str, Any] | None = None,
     ) -> GatingDisplay:
-        """Draw.
+        """Draw on the given axes, or in a new figure.
 
         Parameters
         ----------

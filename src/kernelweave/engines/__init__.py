@@ -3,8 +3,7 @@
     P(w, b, theta) = 1/2 ||w||^2 + total sum_r b_r + sum_i loss_i(f_i) + penalty(theta)
     f_ir = sum_m a_m(x_i; theta) <w_mr, phi_m(x_i)> + b_r
 
-is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's method; one pass over the blocks gives P
-and its gradient.
+is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's method.
 
 ================================  ============================================================================
 the two operations on blocks      `base`; `memory`, and in `files`, `dask` and `device` blocks are elsewhere

@@ -6,10 +6,9 @@ An engine holds blocks of samples, or where to find them. Two operations do all 
 - ``engine.replace(function, *arguments)`` gives an engine over the results, which stay where the blocks are.
 
 Functions are pure and can be pickled: functions of a module, or methods of small objects. What a sum returns is small;
-blocks themselves never move. Engines differ only in where blocks live. Results are added in the order of the blocks, so
-that they do not depend on how many threads there are; where workers have blocks in turns, those of each worker are
-added first, so that a sum must not depend on the order but for rounding. `InMemory` has its blocks in memory, and works
-on them in threads.
+blocks themselves never move. Results are added in the order of the blocks, so that they do not depend on how many
+threads there are; where workers have blocks in turns, those of each worker are added first, so that a sum must not
+depend on the order but for rounding.
 
 A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `memory.Block` (targets, features and
 gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
@@ -32,8 +31,6 @@ from ..views import Views
 def ranges(n: int, size: int) -> Iterator[slice]:
     """Slices of at most `size` samples that together are all n.
 
-    Examples
-    --------
     >>> list(ranges(5, 3))
     [slice(0, 3, None), slice(3, 5, None)]
     """
@@ -42,7 +39,6 @@ def ranges(n: int, size: int) -> Iterator[slice]:
 
 
 def spans_of(offsets: np.ndarray) -> list[slice]:
-    """The columns of each kernel, which begin at these offsets; the last offset is the number of all columns."""
     return [slice(first, last) for first, last in pairwise(offsets.tolist())]
 
 

@@ -1,12 +1,9 @@
 """`OnDask`: blocks on the workers of a Dask cluster.
 
-Dask is an extra (``pip install kernelweave[dask]``) and is imported only where a Dask collection is at hand.
-
 A future holds a *batch*: the units of one thread of a worker, each of them a list of blocks. A sum is one task per
 batch, which runs where the batch is. At most `FAN_IN` sums are fetched and added here; where there are more, tasks add
-them up first. Parameters travel in the other direction. Results are added in order, within a batch and among batches,
-so that a sum depends on how units are divided into batches, by rounding, and on nothing else. Each result depends on
-the one that it was made of, down to the chunks of the user's collection: Dask computes again what a lost worker held.
+them up first. Parameters travel in the other direction. Each result depends on the one that it was made of, down to the
+chunks of the user's collection: Dask computes again what a lost worker held.
 
 Dask chooses the worker of a task by the sizes of what it depends on, and underestimates blocks: unless the worker is
 given, a task may run where its arguments are, and the batch would be sent there.
@@ -57,7 +54,6 @@ class WorkersLostError(RuntimeError):
 
 
 def n_workers(client: Any) -> int:
-    """How many workers the cluster has now; 0 where the scheduler cannot be reached."""
     return len(client.nthreads()) if client.status == "running" else 0
 
 
@@ -96,10 +92,7 @@ def wait_for(client: Any, futures: list[Any]) -> None:
 
 
 def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[int, Any]]:
-    """Positions and small results of futures as they are finished; the error of the first that fails.
-
-    All are released in the end; messages name the step by `what`.
-    """
+    """Positions and small results of futures as they are finished; the error of the first that fails."""
     watch, waiting = Watch(client), dict(enumerate(futures))
     try:
         while waiting:
@@ -279,8 +272,7 @@ class Given:
 class OnDask(Engine):
     """Batches of units, each a list of blocks, on the workers of a Dask cluster.
 
-    `places` are the workers on which the batches are, or were at first. `fit` holds all engines of a fit that are in
-    use: `close` releases their futures.
+    `fit` holds all engines of a fit that are in use: `close` releases their futures.
     """
 
     def __init__(
@@ -355,7 +347,6 @@ def every(batch: list[list[Any]], *steps: Step) -> list[list[Any]]:
 
 
 def total(batch: list[list[Any]], *steps: Step) -> Any:
-    """The sum over the blocks of a batch, after some steps."""
     with one_thread_each():
         return in_pairs([added(_after(block, steps) for block in unit) for unit in batch])
 
@@ -367,7 +358,6 @@ def _after(block: Any, steps: Sequence[Step]) -> Any:
 
 
 def in_pairs(results: list[Any]) -> Any:
-    """The sum of results: of neighbours, then of neighbouring sums, and so on."""
     while len(results) > 1:
         results = [added(results[first : first + 2]) for first in range(0, len(results), 2)]
     return results[0]

@@ -7,8 +7,8 @@ blocks, one for each thread of the cluster, with as many samples each; parts lea
 too many. Small chunks are joined and large ones are cut, by a rule that depends on the chunks only.
 
 What a method of a fitted model returns for samples in memory it returns lazily for a Dask collection (`lazily`): a Dask
-array in place of an array, a Dask data frame in place of a data frame. Nothing is computed before the caller computes
-it, and each chunk of the result depends on one chunk of X.
+array in place of an array, a Dask data frame in place of a data frame. Each chunk of the result depends on one chunk of
+X.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def delayed_parts(X: Any) -> list[Any]:
     """The chunks of a collection, as lazy values.
 
     Graphs of data frames are taken as they are: Dask would join partitions of files of which few columns are read, so
-    that X and y of one table had different ones. Both depend on the same tasks, which read the files once.
+    that X and y of one table had different ones.
     """
     if not is_array(X):
         return list(X.to_delayed(optimize_graph=False))
@@ -219,8 +219,6 @@ UNIT_ROWS = 16384  # samples that small chunks are joined to, on average at leas
 
 @dataclass(frozen=True)
 class Part:
-    """The samples of one chunk with a positive weight."""
-
     X: Any
     y: np.ndarray | None
     weight: np.ndarray
@@ -232,8 +230,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Reader:
-    """Makes a `Part` of a chunk, where the chunk is."""
-
     columns: list[Any] | None
     n_columns: int
     target: str | None

@@ -24,9 +24,6 @@ held, several outputs  BLAS on tiles in the second cache, in the features' type;
 computed, one output   values on tiles in the second cache, then the loop of held features; float64
 computed, several      compiled loops, in float64; for many outputs BLAS, in float64
 =====================  ==============================================================================
-
-Each class of `Products` goes through one chunk of samples after the other by `add`, a tile in a cache of a core at a
-time, and has F'c of all of them in `pulled`.
 """
 
 from __future__ import annotations
@@ -100,8 +97,8 @@ def tile_height(row_bytes: int) -> int:
 class Chunk(NamedTuple):
     """Samples of a block in a pass: inputs of their losses, and the arrays that a pass fills.
 
-    `a` are amplitudes, of shape (n_rows, n_kernels), `terms` p, the bounds and h of the losses, each of shape (n_rows,
-    n_outputs). `slopes` gets dP/da; sums of losses and of c are added to `sums`, of shape (2, n_outputs).
+    `a` are amplitudes, `terms` p, the bounds and h of the losses; `slopes` gets dP/da, and sums of losses and of c are
+    added to `sums`, of shape (2, n_outputs).
     """
 
     rows: slice
@@ -183,7 +180,7 @@ class _Tiles(Products):
 class HeldTiles(_Tiles):
     """Features that are held, several outputs, by BLAS.
 
-    Products are in the features' type, and in float64 for at most `FEW_FEATURES`, for which that takes no time.
+    Products are in the features' type, and in float64 for at most `FEW_FEATURES`.
     """
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
@@ -282,12 +279,10 @@ class RecomputedRows(RecomputedTiles):
 
 
 def filled(opened: list[Opened]) -> Any:
-    """A function from a part of some samples (a slice) to the values of each kernel."""
     return lambda part: [each.fill(part) for each in opened]
 
 
 def joined_factors(opened: list[Opened]) -> np.ndarray | None:
-    """The factors of the values of samples, of shape (n_samples, n_kernels); None where all are 1."""
     if all(each.factor is None for each in opened):
         return None
     n = next(len(each.factor) for each in opened if each.factor is not None)
@@ -312,7 +307,7 @@ class FeatureBlock(ABC):
         """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
         ``respond(rows, scores)`` gets a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs), and
-        returns G of the same shape, or None where nothing is pulled. Returns F'G, of shape (n_features, n_outputs).
+        returns G of the same shape, or None where nothing is pulled.
         """
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
@@ -534,10 +529,7 @@ class KernelValues(RawValues):
 
 
 class OpenedTiles(Opened):
-    """Kernel values of some samples in tiles.
-
-    `rows` and `columns`, of shape (n_samples, width), are in the forms in which tiles are filled.
-    """
+    """Kernel values of some samples in tiles."""
 
     def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
         self.function, self.rows, self.columns, self.dtype = function, rows, columns, rows.dtype
@@ -589,10 +581,7 @@ READ_TOGETHER = 2048  # samples that are read together
 
 
 class RecomputedFeatures(HostFeatures):
-    """Features of a block of samples that are computed whenever they are needed.
-
-    Raw values are in `dtype`, that of the features, where that is exact enough; sums are in float64.
-    """
+    """Features of a block of samples that are computed whenever they are needed."""
 
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):
         self.maps, self.views, self.dtype = maps, views, np.dtype(dtype)
@@ -649,13 +638,11 @@ def offsets_of(maps: list[FeatureMap]) -> np.ndarray:
 
 
 def feature_bytes(n: int, n_features: int, dtype: np.dtype | str) -> int:
-    """How many bytes the features of n samples take where they are held."""
     return int(n) * int(n_features) * np.dtype(dtype).itemsize
 
 
 def feature_block(
     maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype, *, held: bool = True
 ) -> HostFeatures:
-    """The features of a block of samples: held, or computed again in every pass."""
     found = RecomputedFeatures(maps, views, present, dtype)
     return StoredFeatures(found.features(slice(0, views.n_samples)), found.offsets) if held else found

@@ -19,7 +19,6 @@ from .memory import TILE, Block
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Totals of weights by kernel, of shape (n_kernels,), and mean features, of shape (n_features,)."""
     totals, sums = engine.sum(_first, weighted)
     spread = np.repeat(totals, np.diff(offsets))
     return totals, np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0.0)
@@ -41,7 +40,6 @@ def pulled_by(engine: Engine, n_features: int, columns: Callable[..., Any], *arg
 
 
 def counted(block: Block, weighted: bool) -> np.ndarray:
-    """How much each sample counts for each kernel, w_i p_im, of shape (n_samples, n_kernels)."""
     weight = block.weight if weighted else np.ones(block.n_samples)
     if block.present is None:
         return np.broadcast_to(weight[:, None], (block.n_samples, len(block.features.offsets) - 1))

@@ -140,7 +140,6 @@ def over_kernels(place: Place, a: Any, scores: Any) -> Any:
 
 
 def over_outputs(place: Place, c: Any, scores: Any) -> Any:
-    """sum_r c_ir s_imr."""
     return np.einsum("ir,imr->im", c, scores) if place.is_host else place.xp.sum(c[:, None, :] * scores, axis=2)
 
 
@@ -187,8 +186,6 @@ ROUNDING = 4.0 * np.finfo(float).eps  # of sums, relative to the sum of absolute
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of a block, without biases, with losses and weights of its samples: arrays of one place."""
-
     scores: Any
     losses: DualTerms
     weight: Any
@@ -196,7 +193,6 @@ class Scored:
 
 @in_any_place
 def scored(block: Any, amplitudes: Any, weights: np.ndarray, theta: np.ndarray) -> Scored:
-    """Scores sum_m a_im s_imr of a block."""
     place = block.place
     found = place.zeros((block.n_samples, weights.shape[1]), block.precision)
 
@@ -220,8 +216,7 @@ def slopes(block: Scored, intercept: np.ndarray) -> tuple[Any, Any, Any]:
 def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarray:
     """The biases that minimise P at given scores: Newton's method on a falling, piecewise linear function, safeguarded.
 
-    Where the sum of c is `total` for a whole interval of biases, as it is for samples that are all beyond the margin,
-    P is flat there and any of them is returned.
+    Where P is flat, as for samples that are all beyond the margin, any of them is returned.
     """
     b = np.where(np.isfinite(start), start, 0.0)
     low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
@@ -357,8 +352,6 @@ INSIDE = 1e-9  # of the offset, so that a sample on the boundary is inside in sp
 
 @dataclass(frozen=True)
 class Range:
-    """Smallest and largest number; those of blocks add up to the ones of all."""
-
     low: float
     high: float
     weight: float

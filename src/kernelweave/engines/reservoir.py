@@ -6,7 +6,7 @@ pass, and adds up: the reservoir of two blocks is made of theirs.
 
 Where samples lack views, each kernel has a reservoir of its own, the k samples with the smallest keys among those that
 have its view, so that a view which few samples have is learned from as many as there are. Where all views are complete,
-and where there are no more than k samples, that is the same for all kernels. `Reservoir` holds all of these together.
+and where there are no more than k samples, that is the same for all kernels.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
 class Reservoir:
     """The samples with the smallest keys, of all samples and of those that have each kernel's view.
 
-    Each of these reservoirs has at most `size` samples. Samples are in the order of `positions`, those in the whole
-    data; `has`, of shape (n_samples, n_kernels), says which sample has which kernel's view.
+    `positions` are those in the whole data; `has`, of shape (n_samples, n_kernels), says who has which kernel's view.
     """
 
     size: int

@@ -62,7 +62,6 @@ class LabelCounts(Counts):
         return LabelCounts(*self._sums(other), classes, counts, weight)
 
     def class_weights(self, class_weight: Any) -> np.ndarray:
-        """Factors of C by class, as scikit-learn's `compute_class_weight` gives them for all labels."""
         if isinstance(class_weight, str) and class_weight == "balanced":
             return self.n_samples / (len(self.classes) * self.counts)
         return compute_class_weight(class_weight, classes=self.classes, y=self.classes)
@@ -70,8 +69,6 @@ class LabelCounts(Counts):
 
 @dataclass(frozen=True)
 class NumberCounts(Counts):
-    """`Counts` with the ranges of the targets."""
-
     low: np.ndarray
     high: np.ndarray
 
@@ -138,8 +135,6 @@ def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class ClassTargets:
-    """Machines of labels; `by_class` are factors of C."""
-
     loss: BinaryLoss
     classes: np.ndarray
     C: float
@@ -199,10 +194,7 @@ class NumberTargets:
 
 @dataclass(frozen=True)
 class NoveltyTargets:
-    """Machines of samples without targets; the share `nu` is rejected.
-
-    Explicit features need the squared loss (`squared`), whose offset is moved afterwards by `primal.at_quantile`.
-    """
+    """Machines of samples without targets; the share `nu` is rejected."""
 
     C: float
     nu: float

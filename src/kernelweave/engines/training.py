@@ -213,18 +213,15 @@ ROUNDING = 1e-13  # relative, of P and of other sums over samples
 
 
 class Newton:
-    """Newton's method from some position; see the head of this module."""
-
     def __init__(self, primal: Primal):
         self.primal = primal
         self.intercept: np.ndarray | None = None
         self.n_samples, self.room = 0, MOST_BYTES  # room: bytes of products, of each block
 
     def patience(self, gap_tol: float) -> float:
-        """How many steps of L-BFGS come before this method: as many as take its time, and none where these are few.
+        """How many steps of L-BFGS come before this method, see the module; infinite where the method is not used.
 
-        Infinite where the method is not used: on devices, for amplitudes that have parameters, and for products that
-        take too much memory.
+        That is so on devices, for amplitudes that have parameters, and for products that take too much memory.
         """
         (D, q), engine = self.primal.shape, self.primal.engine
         if self.primal.amplitudes.n_parameters or not engine.takes_products:
@@ -430,9 +427,6 @@ def certified_descent(
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Solution, np.ndarray]:
     """Minimise until the certified gap is small; returns the solution and the vector of all parameters.
-
-    L-BFGS has as many steps as Newton's method would take time for, and then it is that method's turn; where these are
-    few, Newton's method begins. It is used for amplitudes without parameters.
 
     Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
     is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The

@@ -135,11 +135,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         return None
 
     def _posteriors(self, posterior: Any, y: Any, kernels: ExactKernels) -> np.ndarray | None:
-        """Soft labels as machines take them, from those that the user gave; none by default.
-
-        Kernels are fitted later, with the storage that goes with the machine; ``kernels.whole_stack`` is for machines
-        that are made from Gram matrices.
-        """
+        """Soft labels as machines take them, from those that the user gave; none by default."""
         return None
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
@@ -215,7 +211,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
-        """The coefficients of the combined kernel's values of new samples, of shape (n_terms, n_outputs)."""
         if "feature_coef_" in self.__dict__:
             return np.concatenate([*self.feature_coef_.values()])
         return self.dual_coef_.T
@@ -368,8 +363,6 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any], gated: boo
     sum up by, and `samples` the positions to sum up over, by name. The result has a row for each set of samples, class
     ("all" is first) and kernel, with columns of these names, ``weight``, ``gate`` (if `gated`) and ``share``.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> summarize(pd.DataFrame({"fac": [1.0, 0.0], "fou": [0.5, 0.5]}), None, {"given": slice(None)})
       samples class kernel  weight  share

@@ -12,7 +12,7 @@ unless the model says float64; their own sums are long and of random signs, henc
 approach to probabilistic rounding error analysis). b comes from such a sum over training samples, whose targets are +1
 and -1 and whose normalised kernel values are about 1: the two ones. Values that are farther apart are never moved, so
 the solver's tolerance makes no ties. Those in a tie are moved, by no more than their error, so that their argmax, or
-their sign, is the label for everybody who reads them: `predict`, a calibration, a report.
+their sign, is the label for everybody who reads them.
 
 Soft labels are posterior probabilities, given by the user or estimated from the nearest neighbours. The thesis (section
 1.5, after Gönen, Tanuğur and Alpaydın, 2008) estimates Pr(l|x_i) by the share of class l among the k nearest neighbours
@@ -394,10 +394,9 @@ def without_ties(
 ) -> np.ndarray:
     """Public decision values from raw ones, of which the heavier class of a tie is the largest.
 
-    `decide` makes public values of raw ones (`Machine.decision`). `weight` is the sum of the sample weights of each
-    class, of equal ones the first counts as heavier; None, as in a file of an earlier version, leaves values as they
-    are. `rounding` gives r(x) of the samples at some positions, for each output, and is only called where it may
-    matter. `by_pairs` says that outputs decide between two of several classes.
+    `decide` makes public values of raw ones (`Machine.decision`). `weight` is that of `class_count_`; None, as in a
+    file of an earlier version, leaves values as they are. `rounding` gives r(x) of the samples at some positions, for
+    each output. `by_pairs` says that outputs decide between two of several classes.
     """
     decision = decide(values)
     if weight is None:
@@ -457,10 +456,7 @@ def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classe
 
 
 def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
-    """The values, with the columns of a data frame in the order of the classes that they name.
-
-    Columns numbered by pandas, 0 ... n_classes - 1, are no class names: they are in order.
-    """
+    """The values, with the columns of a data frame in the order of the classes that they name."""
     if isinstance(posterior, pd.DataFrame) and not posterior.columns.equals(pd.RangeIndex(len(classes))):
         columns = list(posterior.columns)
         if len(set(columns)) < len(columns) or set(columns) != set(classes.tolist()):

@@ -276,39 +276,23 @@ class KernelSAMME(DiscriminantEnsemble):
 
     Parameters
     ----------
-    kernels : list of kernels or (name, kernel), or None
-        As in `MKLClassifier`.
-    graph : graph of `kernelweave.reduction` or None
-        Which samples a discriminant brings together and keeps apart; None for those of discriminant analysis (KFD).
-    n_components : int or None
-        Dimension of each discriminant's space; None means one less than there are classes.
-    rule : {"nearest-neighbor", "centroid"}
-        Whether the nearest training sample or the nearest class mean decides.
-    ridge : float
-        Ridge on the within-class scatter, in units of the mean eigenvalue of the total scatter.
+    kernels, graph, n_components, rule, ridge, normalize, dtype
+        As in `KernelVoting`.
     n_rounds : int
         Limit on boosting rounds; it ends earlier once no discriminant is better than chance.
     cv : int
         Folds that the errors are estimated by.
-    normalize : {"unit-diagonal", "unit-trace", "center", None}
-    dtype : {"float64", "float32"}
-        Of the Gram matrices.
     random_state : int, RandomState or None
         For the folds and the start of Lanczos' method.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    class_count_ : ndarray of shape (n_classes,)
-        Training samples of each class.
     kernel_weights_ : Series
         Share of each kernel's discriminant in the decision; they sum to 1.
     history_ : DataFrame
         Kernel, weighted error and coefficient by round.
-    kernels_ : list of Kernel
-    kernel_names_ : list of str
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    classes_, class_count_, kernels_, kernel_names_, n_features_in_, feature_names_in_
+        As in `KernelVoting`.
 
     Notes
     -----
@@ -412,10 +396,7 @@ class KernelSAMME(DiscriminantEnsemble):
 
 
 def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int, float, float]]:
-    """SAMME over a fixed set of classifiers: the rounds, each as classifier, weighted error and coefficient.
-
-    `wrong` has a row for each classifier and a column for each sample.
-    """
+    """SAMME over fixed classifiers, the rows of `wrong`: each round's classifier, weighted error and coefficient."""
     weight = np.full(wrong.shape[1], 1.0 / wrong.shape[1])
     rounds = []
     for _ in range(n_rounds):
@@ -434,7 +415,6 @@ def boosted(wrong: np.ndarray, n_classes: int, n_rounds: int) -> list[tuple[int,
 
 
 def _stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each sample; the members of a class are dealt out in turn, in random order."""
     order = np.random.RandomState(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     fold_of = np.empty(len(labels), dtype=int)
@@ -475,9 +455,6 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    class_count_ : ndarray of shape (n_classes,)
-        Training samples of each class.
     expansion_vectors_ : ndarray of shape (n_expansion, n_columns)
     dual_coef_ : ndarray of shape (n_outputs, n_expansion)
         Coefficients of the expansion vectors; one row for two classes, else one per class (one-vs-all).
@@ -490,8 +467,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     history_ : DataFrame
         The objective at the start and after each iteration; it never rises.
     n_iter_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    classes_, class_count_, n_features_in_, feature_names_in_
+        As in `KernelVoting`.
 
     Notes
     -----

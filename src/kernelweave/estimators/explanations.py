@@ -4,9 +4,8 @@ A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values
 
     f(x) = sum_t sum_i c_i k_t(x, x_i) + b
 
-`contributions` has each term's part. A term is a kernel, with its weight or with the gates of both samples, or a
-product of kernels where the combiner has products. For a linear kernel of one weight the part is linear in the sample,
-<w_m, x_m> with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
+`contributions` has each term's part. For a linear kernel of one weight the part is linear in the sample, <w_m, x_m>
+with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
 
 The other methods are for combiners with learned projections or gates:
 
@@ -390,7 +389,6 @@ def _of_outputs(values: np.ndarray) -> np.ndarray:
 
 
 def terms_of(model: Any) -> list[str] | None:
-    """The names of the terms that decision values of a fitted model are sums over; None where they are no sum."""
     return list(model._kernel.terms) if model._kernel.is_sum else None
 
 

@@ -45,7 +45,6 @@ class FittedKernels:
         return self._kernel.columns()
 
     def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices that prediction looks new samples up in, each with the ids it compares with."""
         return self._kernel.lookups()
 
     def _replace(self, m: int, kernel: Kernel) -> None:
@@ -204,10 +203,7 @@ def presence_of(model: Any, X: Any) -> np.ndarray:
 
 
 def similarities_of(model: Any, X: Any) -> np.ndarray:
-    """The combined kernel between samples and the support vectors of a fitted model, of shape (n_samples, n_support).
-
-    Where each output has a kernel of its own, the similarities of one output stand beside those of the next.
-    """
+    """The combined kernel between samples and support vectors, those of one output beside those of the next."""
     views, kernel = model._new_views(X), model._kernel
     kernels = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
     return np.hstack([own.cross(views) for own in kernels])
@@ -229,10 +225,7 @@ def extension(
     blocks: Any,
     diagonal: Any,
 ) -> Extension:
-    """Extend kernels by the samples of blocks, or raise an error that names the kernel at fault.
-
-    `lookups` are the matrices that prediction reads, each with the ids it compares with.
-    """
+    """Extend kernels by the samples of blocks, or raise an error that names the kernel at fault."""
     _check_names(names, kernels, blocks, diagonal)
     read: dict[int, Block] = {}
     for name, rows in blocks.items():

@@ -115,10 +115,8 @@ class KernelSubsets:
     The estimator is a model over kernels, a pipeline that ends in one, a search over one, or another estimator whose
     parameter `estimator` (or `regressor`) is one of these; y is for the steps of a pipeline before the model.
 
-    `kernels` are names and unfitted kernels, and `views` the names of the kernels of each view. Kernels over the same
-    columns belong to one view, called by the name that they select it by or else as the first of the kernels. A kernel
-    that combines several views is one by itself, and so is each matrix whose values are looked up by ids, called as its
-    kernel is.
+    Kernels over the same columns belong to one view, called by the name that they select it by or else as the first of
+    the kernels. A kernel that combines several views is one by itself, and so is each matrix that is looked up by ids.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any = None):
@@ -169,7 +167,6 @@ class KernelSubsets:
 
 
 def _nested(estimator: Any) -> Iterator[Any]:
-    """A fitted estimator, the one inside it, and so on down to the model."""
     while estimator is not None:
         yield estimator
         estimator = None if isinstance(estimator, KernelParameters) else _inside(estimator)
@@ -198,8 +195,6 @@ def has_steps_before(estimator: Any) -> bool:
 def model_input(estimator: Any, X: Any) -> Any:
     """X as the fitted model inside a fitted estimator gets it: after the steps of pipelines before it.
 
-    Examples
-    --------
     >>> from kernelweave import MKLClassifier
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
@@ -224,8 +219,6 @@ def _inside(estimator: Any) -> Any:
 def fitted_views(model: Any) -> dict[str, np.ndarray]:
     """The columns of each view that a fitted model has kernels for, as positions in the X of its fit.
 
-    Examples
-    --------
     >>> from kernelweave import MKLClassifier, stack_views
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
     >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
@@ -240,8 +233,6 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
 def kernels_by_view(model: Any) -> dict[str, list[str]]:
     """The names of the kernels of each view of a fitted model, as `KernelSubsets.views` has them.
 
-    Examples
-    --------
     >>> from kernelweave import MKLClassifier, stack_views
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
@@ -255,7 +246,6 @@ def kernels_by_view(model: Any) -> dict[str, list[str]]:
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
-    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given."""
     return dict(zip(names, as_numbers(values, names, "costs", default=1.0).tolist(), strict=True))
 
 
@@ -327,10 +317,7 @@ def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
 def _by_view(
     kernels: list[tuple[str, Kernel]], columns: list[set[int] | None], matrices: list[frozenset[int]] | None = None
 ) -> dict[str, list[str]]:
-    """The names of the kernels over each set of columns (and matrices, where given), by view.
-
-    A kernel of unknown columns is a view by itself.
-    """
+    """The names of the kernels over each set of columns (and matrices, where given), by view."""
     found: dict[Any, list[str]] = {}
     labels: dict[Any, str] = {}
     matrices = [frozenset()] * len(kernels) if matrices is None else matrices

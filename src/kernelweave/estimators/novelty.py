@@ -157,8 +157,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+            As in `MKLClassifier.predict`.
         """
         return np.where(self._decide(X, fetch) >= 0, 1, -1)
 

@@ -15,8 +15,7 @@ _shown = local()  # has `bars` while some are on the screen: there is one displa
 def progress_bar(description: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
     """A callback ``(done, total)`` that moves a bar; a `transient` one is for a terminal only and goes away in the end.
 
-    The total is the most that a fit may take. One that converges earlier fills the bar when the block ends; one that
-    fails leaves it where it was. A bar inside the block of another appears below it.
+    The total is the most that a fit may take: one that converges earlier fills the bar when the block ends.
     """
     from rich.console import Console
     from rich.progress import Progress

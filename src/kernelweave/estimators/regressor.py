@@ -162,8 +162,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+            As in `MKLClassifier.predict`.
         """
         values = self._decide(X, fetch)
         return values.reshape(len(values), -1) if hasattr(self, "target_names_") else values

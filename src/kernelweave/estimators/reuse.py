@@ -6,8 +6,7 @@ then look values up.
 
 Neighbouring values of C have neighbouring solutions, once scaled by the ratio of the values, so a path of fits
 (`fit_path`), each restarted from the last solution, usually takes fewer solver steps than its fits one by one; little
-is saved where C grows tenfold. A machine ignores a start that is worse than none. Combiners are not involved:
-`Machine.starting_at` makes solves begin at the last coefficients where the caller gives no start.
+is saved where C grows tenfold. A machine ignores a start that is worse than none.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ from .training import is_small
 class SharedFoldKernels:
     """Which kernels of an estimator stay the same while some parameters change, and their values on given folds.
 
-    Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by
-    estimators other than those of this package, alone or as the last step of a pipeline, where a parameter of another
-    step changes, with combiners that read features rather than Gram matrices (`Projected`), or where the estimator has
-    ``storage="lazy"``, a device, or, with ``storage="auto"``, Gram matrices beyond `dense_bytes` of the configuration:
-    no whole Gram matrix is made there. Memory: a matrix of n_training x n_samples values for each kernel and fold.
+    Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by other
+    estimators than ours, alone or as the last step of a pipeline, where a parameter of another step changes, with
+    combiners that read no Gram matrices (`Projected`), or where no whole Gram matrix is made. Memory: a matrix of
+    n_training x n_samples values for each kernel and fold.
     """
 
     def __init__(self, estimator: Any, changing: Iterable[str]):
@@ -71,10 +69,7 @@ class SharedFoldKernels:
         test: Sequence[int],
         fit_params: Mapping[str, Any] | None = None,
     ) -> list[tuple[str, Kernel, KernelSheet | None]]:
-        """Name, unfitted kernel and values of each kernel on a fold (None for a kernel that is not shared).
-
-        Of `fit_params`, the parameters of the estimator's `fit`, sample weights count.
-        """
+        """Name, unfitted kernel and values of each kernel on a fold (None for a kernel that is not shared)."""
         parts = [_safe_indexing(X, np.asarray(part)) for part in (train, test)]
         targets = None if y is None else _safe_indexing(y, np.asarray(train))
         if self._before is not None:
@@ -126,8 +121,6 @@ def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[An
     Yields a fitted clone for each value, whose solution meets the same tolerance as without restarts; a path from small
     to large C is usually fastest. Another scikit-learn estimator works too, without restarts.
 
-    Examples
-    --------
     >>> from kernelweave import MKLClassifier, datasets
     >>> X, y = datasets.make_gauss(4, 200, random_state=0)
     >>> small, large = fit_path(MKLClassifier(), X, y, "C", [0.01, 1.0])
@@ -151,7 +144,6 @@ def _growth(value: Any, last: Any) -> float:
 
 
 def _coefficients(model: Any, n_samples: int) -> np.ndarray | None:
-    """Dual coefficients of all training samples of a fitted model, of shape (n_samples, n_outputs)."""
     if not hasattr(model, "dual_coef_") or not hasattr(type(model), "_start"):
         return None
     coef = np.zeros((n_samples, len(model.dual_coef_)))

@@ -22,8 +22,6 @@ An engine over rows must provide the following, so that the rest of a fit is the
 - The estimator has `n_features_in_` and, where columns have names, `feature_names_in_`; a regressor has
   `target_names_` where y has two dimensions (`set_target_names`).
 
-Neither the number of samples nor the labels have to be known beforehand.
-
 Methods that take new samples are written for X in memory; `by_blocks` calls them for each block of other X and puts
 the results together as that X would have them: lazily for Dask, in memory for files.
 """
@@ -59,11 +57,7 @@ WHOLE_SHARE = 0.5  # share of the free memory that X of an exact fit may take
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples in blocks, an engine over `Rows`.
-
-    `kept` are the positions in X of samples with a positive weight (None where X is not in memory), and `posterior` the
-    soft labels of these samples, as given.
-    """
+    """Training samples in blocks, an engine over `Rows`."""
 
     engine: Engine
     kept: np.ndarray | None = None

@@ -14,9 +14,6 @@ others         "lazy"     `Features` that are computed again in each pass over t
 others         "auto"     held while they take at most `MEMORY_SHARE` of the free memory
 =============  =========  ==================================================================================
 
-What a combiner needs (`Combiner.needs`), a stack offers and a machine can be solved on is compared before anything is
-computed: `check_features` and `ExactKernels` refuse with one sentence and the remedy.
-
 Kernels in parts are computed in float32 by default, and Gram matrices are held in it where the user wants that. Both
 are float64 where coefficients may be so large that the rounding of kernel values would show in the objective J. With k
 the largest k(x, x), errors E[i, j] of values are at most epsilon k. Those of different pairs have nothing to do with
@@ -160,7 +157,6 @@ def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
 
 
 def check_multiclass(estimator: Any, n_classes: int) -> None:
-    """Refuse other ways to divide several classes than one machine for each, which explicit features need."""
     if estimator.approximation is not None and n_classes > 2 and estimator.multiclass != "one-vs-all":
         raise ValueError(
             f"multiclass={shown(estimator.multiclass)} needs approximation=None: on explicit features {n_classes} "
@@ -259,10 +255,7 @@ class ExactKernels:
             )
 
     def whole_stack(self, why: str, remedy: str) -> ExactStack:
-        """The fitted kernels as whole matrices, for machines that are made from them.
-
-        For errors, `why` says in a sentence what needs them, and `remedy` what to use in their place.
-        """
+        """The fitted kernels as whole matrices, for machines that are made from them."""
         if self._wants_tiles():
             self._can_use_tiles((why, [remedy]))
         self._whole = self._fitted("dense")
@@ -401,10 +394,7 @@ class Preparation:
 def on_features(
     estimator: Any, engine: Engine, n_samples: int, targets: Any, rng: np.random.RandomState, with_samples: bool = True
 ) -> Training:
-    """The features of all samples, and the machine of the reservoir, whose rule of decisions is used.
-
-    Blocks have the samples themselves only for combiners that read them (`with_samples`).
-    """
+    """The features of all samples, and the machine of the reservoir, whose rule of decisions is used."""
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps, dtype = fitted_maps(engine, *given, rng, estimator.dtype)
     machine: Machine = targets(reservoir.y, reservoir.weight)[0]

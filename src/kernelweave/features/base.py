@@ -8,8 +8,7 @@ the kernel's view, over which the kernel itself and its normalisation are fitted
 the features 0.
 
 Each map is scaled so that the mean of ||phi(x)||^2 over the reservoir is that of k(x, x), or the approximation itself
-would bias the weights of the kernels; `FeatureMap.trace_share` is the ratio of the two before. `Moments` are the means
-over the reservoir by which features are centred and scaled.
+would bias the weights of the kernels; `FeatureMap.trace_share` is the ratio of the two before.
 
 What precision features need, and where even float64 is not enough:
 

@@ -50,8 +50,7 @@ from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, war
 class DirectMap(FeatureMap):
     """Features without whitening; subclasses write `expand`.
 
-    `label` is what messages call the kernel, `width` the number of features. Each row is divided by its norm
-    (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
+    Each row is divided by its norm (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
     """
 
     whitening = None
@@ -81,10 +80,7 @@ class DirectMap(FeatureMap):
         return features
 
     def normalized(self, stack: KernelStack, m: int) -> Moments:
-        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`.
-
-        Returns the means of the features before they are normalised.
-        """
+        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`."""
         normalize = stack.normalizers[m].method
         own = single_stack(stack, m, normalize=None)
 
@@ -109,7 +105,6 @@ class ExactMap(DirectMap):
         return _expansion(self.kernel, views)
 
     def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
-        """Weights of normalised columns that give the same scores as these weights of features; None if not linear."""
         function = self.kernel.point_function()
         if function is None or function.kind != "linear":
             return None
@@ -149,7 +144,6 @@ class ExactFeatures(Approximation):
 
 
 def narrow_map(stack: KernelStack, m: int, most: int) -> ExactMap | None:
-    """The exact features of a kernel, where it has some and they are at most so many; else None."""
     width = _width(stack.kernels[m])
     return None if isinstance(width, Kernel) or width > most else _fitted(stack, m, width)
 

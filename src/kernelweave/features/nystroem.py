@@ -3,8 +3,8 @@
 phi(x) = Lambda^(-1/2) U' k(L, x),      K_LL = U Lambda U'
 
 Eigenvalues count down to what rounding in float64 leaves of them: where columns have different scales, or a mean, what
-tells samples apart may be far below the largest. A kernel whose own feature space has no more
-dimensions than there would be landmarks, as a linear one of few columns has, uses that (`exact`).
+tells samples apart may be far below the largest. A kernel whose own feature space has no more dimensions than there
+would be landmarks uses that (`exact`).
 
 Of a kernel that is not positive semidefinite only the positive eigenvalues of K_LL are kept, which is what
 ``repair="clip"`` does among the landmarks; with it k(x, x) is that of the features, too, before normalisation.
@@ -54,8 +54,7 @@ def negligible(count: int) -> float:
 def drawn_landmarks(stack: KernelStack, count: int, method: str, rng: np.random.RandomState) -> np.ndarray:
     """Positions of landmarks, ascending: all samples where there are no more than `count`.
 
-    Fewer are drawn where these span the kernel already, as for copies of samples or a linear kernel of few columns. The
-    stack is of one kernel, over samples that all have its view.
+    Fewer are drawn where these span the kernel already. The stack is of one kernel, over samples that have its view.
     """
     n = stack.n_samples
     if n <= count:
@@ -68,7 +67,6 @@ def drawn_landmarks(stack: KernelStack, count: int, method: str, rng: np.random.
 
 
 def diagonal_of(stack: KernelStack) -> np.ndarray:
-    """The normalised k(x, x) of each sample of a stack of one kernel."""
     stack.gram_rows(0, np.arange(1))  # learns the constants of normalisation
     return stack.normalizers[0].gram_diagonal(stack.kernels[0].diagonal(stack.reference))
 
@@ -76,8 +74,7 @@ def diagonal_of(stack: KernelStack) -> np.ndarray:
 def pivoted(stack: KernelStack, count: int, rng: np.random.RandomState) -> np.ndarray:
     """Randomly pivoted Cholesky with pivots proposed in groups and accepted one by one.
 
-    A proposal is accepted with the chance by which the pivots accepted before it have left its residual, so pivots have
-    the distribution of those drawn one at a time (Epperly, Tropp and Webber 2024), by products of matrices.
+    Pivots have the distribution of those drawn one at a time (Epperly, Tropp and Webber 2024), by products of matrices.
     """
     first = diagonal_of(stack)
     residual, floor = np.maximum(first, 0.0), negligible(count) * np.abs(first)
@@ -159,7 +156,6 @@ class NystroemMap(FeatureMap):
         self.centered = centered
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """k(x, L), normalised, and 1 where features are centred."""
         values = self.landmarks.cross(0, views, present)
         return np.hstack([values, present[:, None]]) if self.centered else values
 
@@ -260,7 +256,6 @@ def whitening_of(landmarks: KernelStack, *, whole: bool) -> np.ndarray:
 
 
 def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """U Lambda^(-1/2) of the eigenvalues that are kept; one column of 0 where there is none."""
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 

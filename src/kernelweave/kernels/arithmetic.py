@@ -1,7 +1,7 @@
 """Kernels made of other kernels: sums, products, kernels of pairs, and kernels whose values several fits share.
 
-The thesis is Gönen (2010, PhD thesis, Boğaziçi University). A number in a sum or product stands for the constant
-kernel. A sample has a row in a sum or product only where it has one in every part.
+A number in a sum or product stands for the constant kernel. A sample has a row in a sum or product only where it has
+one in every part.
 
 `Pairwise` is for samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005; thesis, 2.1):
 
@@ -43,7 +43,6 @@ from .tiles.functions import JoinFunction, PointFunction
 
 
 def as_kernel(value: Any) -> Kernel:
-    """A kernel as it is, a number as a constant kernel."""
     if isinstance(value, Kernel):
         return value
     if is_number(value):
@@ -123,7 +122,6 @@ class _Pair(Kernel):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether both parts are: sums and products of such kernels are too."""
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     @property
@@ -423,9 +421,7 @@ class SharedKernel(_OfKernel):
 class KernelSheet(_OfKernel):
     """Values of a fitted kernel among its training samples, and between those and other samples; made by `compute`.
 
-    Rows of `values`, of shape (n_training + n_others, n_training), begin with the training samples; `places` finds the
-    row by the digest of a sample. `key` is a digest of the training samples, their weights and, for a supervised
-    kernel, their targets.
+    Rows of `values`, of shape (n_training + n_others, n_training), begin with the training samples.
     """
 
     kernel: Kernel
@@ -460,10 +456,7 @@ class KernelSheet(_OfKernel):
         return cls(fitted, key, places=places, values=values, self_similarity=self_similarity, presence=presence)
 
     def bound(self, views: Views) -> KernelSheet:
-        """A copy, sharing the values, that finds these `Views` of the training samples, and parts of them, by position.
-
-        Other samples are found by their digests.
-        """
+        """A copy, sharing the values, that finds these `Views` of the training samples by position."""
         bound = copy(self)
         bound._source = views.source
         bound._place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
@@ -506,7 +499,6 @@ class KernelSheet(_OfKernel):
         return self.self_similarity[places] if (places >= 0).all() else self.kernel.diagonal(X)
 
     def _found(self, X: Any) -> np.ndarray:
-        """The rows of these samples on the sheet, -1 for others."""
         views = as_views(X)
         if views.source is self._source:
             last = len(self._place_of_position) - 1

@@ -421,7 +421,6 @@ class UnitDiagonal(ViewKernel):
 
 
 def _with_zeros(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Kernel values of the samples that have the view, in a matrix of all samples that is 0 elsewhere."""
     K = np.zeros((len(rows), len(columns)))
     K[np.ix_(rows, columns)] = values
     return K

@@ -1,7 +1,5 @@
 """Kernels that fall off with a distance, and their width: a number, or learned from the training samples by a rule.
 
-The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
-
 =================  ==========================================  =====================================
 formula            distance d                                  class
 =================  ==========================================  =====================================
@@ -23,12 +21,8 @@ rule         width
 "median"     the median distance of two samples
 ===========  =========================================================================================
 
-Copies of a sample are not its neighbours and samples count by their weight, so that repeating samples changes nothing.
-Where all samples coincide the width is 1.
-
 Where there are more than `MOST_SAMPLES` samples, pairs are not all looked at: some of the samples, always the same
-random choice, are compared with all samples ("nearest") or with another choice ("scale", "median"). That changes the
-width by about 2 % at most, "nearest" more.
+random choice, are compared with all samples ("nearest") or with another choice ("scale", "median").
 """
 
 from __future__ import annotations
@@ -252,8 +246,7 @@ class Gaussian(_WithWidth, TiledKernel):
         nor pairs, so that repeating samples does not change it. For "nearest" and "median" a part of more than 10 000
         samples is looked at, always the same, which changes the width by about 2 % at most, "nearest" more.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Attributes
     ----------
@@ -298,7 +291,6 @@ class Gaussian(_WithWidth, TiledKernel):
 
 
 def gaussian(A: Any, B: Any, scale: float) -> np.ndarray:
-    """exp(-||a - b||^2 / scale^2) for all pairs of rows."""
     if sp.issparse(A) or sp.issparse(B):
         unit = binary_unit(scale)  # dividing by it is exact, and squares of a tiny or huge scale under- or overflow
         return falling(_squared_distances(A / unit, B / unit), scale / unit)
@@ -327,7 +319,6 @@ def _exponent_factors(A: np.ndarray, B: np.ndarray, scale: float) -> tuple[np.nd
 
 
 def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """exp of all products of rows; products above 0, by rounding, count as 0."""
     exponents = np.matmul(left, right.T, out=out)
     if exponents.size and not exponents.max() <= 0.0:
         np.minimum(exponents, 0.0, out=exponents)
@@ -340,7 +331,6 @@ def _gaussian_tile(A: np.ndarray, scale: float) -> Tile:
 
 
 def falling(squared: np.ndarray, scale: float) -> np.ndarray:
-    """exp(-squared / scale^2), in place."""
     squared /= -scale
     squared /= scale
     return np.exp(squared, out=squared)
@@ -386,8 +376,7 @@ class Laplacian(_Exponential):
         nearest neighbour, in the manner of the thesis (Gönen 2010), (2.10); "median" the median of two samples. Copies
         of samples, and many samples, count as for `Gaussian`.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Attributes
     ----------
@@ -431,8 +420,7 @@ class ChiSquared(_Exponential):
         give it: "scale", what None means, is the mean chi2 of two samples; "nearest" that of a sample and its nearest
         neighbour; "median" the median of two samples. Copies of samples, and many samples, count as for `Gaussian`.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Attributes
     ----------
@@ -496,8 +484,7 @@ class Distance(UnitDiagonal):
         What a model does where the kernel is not positive semidefinite among its training samples, see `Repair`; None
         only warns.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Attributes
     ----------
@@ -668,7 +655,7 @@ class Distance(UnitDiagonal):
 class DistanceMatrix(Precomputed):
     """Distances looked up by id: the metric of a `Distance` over a matrix, immutable and shared by clones.
 
-    K is symmetric, finite, at least 0, and 0 from each sample to itself; `view` is what messages call the view.
+    K is symmetric, finite, at least 0, and 0 from each sample to itself.
     """
 
     _noun, _parameter = "distance matrix", "the metric's distance matrix"
@@ -711,7 +698,6 @@ def _constants(metric: Any, values: Any, sample_weight: np.ndarray) -> dict[str,
 
 
 def _of_pairs(metric: Callable[[Any, Any], float], A: np.ndarray, B: np.ndarray, same: bool) -> np.ndarray:
-    """metric(a, b) for all pairs of rows; each pair once where A is B."""
     distances = np.zeros((len(A), len(B)))
     for i, a in enumerate(A):
         for j in range(i + 1 if same else 0, len(B)):

@@ -1,7 +1,5 @@
 """Normalisation and repair of kernels, with constants from the training samples for new ones.
 
-The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
-
 =================  ====================================================================================
 normalisation      k'(x, z)
 =================  ====================================================================================
@@ -269,10 +267,7 @@ class Normalizer:
 
 
 def warn_if_lost(raw: np.ndarray, centred: np.ndarray, name: str) -> None:
-    """Warn where the differences of samples are small beside a kernel's values, by k(x, x) before and after centring.
-
-    A constant kernel has no differences to lose: its mean over n samples is its value but for n roundings.
-    """
+    """Warn where differences of samples are small beside a kernel's values, by k(x, x) before and after centring."""
     sizes = np.abs(raw).max(initial=0.0), np.abs(centred).max(initial=0.0)
     is_constant = (raw == raw[:1]).all() and sizes[1] <= len(raw) * np.finfo(float).eps * sizes[0]
     if drowns(raw, centred, np.float64) and not is_constant:
@@ -284,7 +279,6 @@ def warn_if_lost(raw: np.ndarray, centred: np.ndarray, name: str) -> None:
 
 
 def check_known(diagonal: np.ndarray, name: str) -> None:
-    """Raise a `ValueError` where k(x, x) is unknown (NaN), as of samples by which a precomputed kernel was extended."""
     if np.isnan(diagonal).any():
         raise ValueError(
             f"the kernel {name!r} lacks the similarity of {np.count_nonzero(np.isnan(diagonal))} new sample(s) to "

@@ -70,21 +70,14 @@ _DEPENDENT = 1e-7
 
 @dataclass(frozen=True)
 class Projection:
-    """Samples projected onto the span of landmarks: coordinates in an orthonormal basis, (n_samples, n_landmarks).
-
-    `root` is the lower triangular root of K_z; ``psi(x) root^-T`` are the features of x.
-    """
+    """Samples projected onto the span of landmarks: coordinates in an orthonormal basis, (n_samples, n_landmarks)."""
 
     features: np.ndarray
     root: np.ndarray
 
 
 class LandmarkKernel:
-    """A fitted, differentiable kernel restricted to the span of landmarks, as a function of the landmarks.
-
-    `ridge` is the share of the samples' mean k(x, x) that is added to the diagonal of K_z, so that landmarks may meet
-    or vanish.
-    """
+    """A fitted, differentiable kernel restricted to the span of landmarks, as a function of the landmarks."""
 
     def __init__(self, kernel: Kernel, values: Any, *, ridge: float):
         if not kernel.is_differentiable:
@@ -182,10 +175,7 @@ def starting_landmarks(
 
 
 def landmark_views(kernel: ViewKernel, values: Any, n_features: int) -> Views:
-    """Points with these features, as samples that a fitted kernel can compare with others.
-
-    The features are what the kernel compares: its columns or, where it has a transformer, what that returns.
-    """
+    """Points with these features, as samples that a fitted kernel can compare with others."""
     values = _dense(values)
     if kernel.preparation_ is None:
         return _points(kernel.columns(), values, n_features)
@@ -233,7 +223,6 @@ def class_means(views: Views, kernels: Sequence[Kernel], labels: np.ndarray) -> 
 
 
 def view_values(kernel: ViewKernel, views: Views) -> Any:
-    """The values of a kernel's view, an array or CSR matrix; every sample must have it."""
     values, present = kernel.read(views)
     if not present.all():
         raise ValueError(f"{views.first(~present)} lacks the view of the kernel {kernel.name!r}; remove such samples")
@@ -246,10 +235,7 @@ def _right(root: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PointKernel:
-    """A fitted and differentiable kernel between points, times a constant; its view plays no part here.
-
-    A linear kernel has the `gain` 1: its points can be scaled instead.
-    """
+    """A fitted and differentiable kernel between points, times a constant, which is 1 for a linear kernel."""
 
     kernel: ViewKernel
     gain: float = 1.0
@@ -259,11 +245,9 @@ class PointKernel:
             raise ValueError("a linear kernel has no gain; scale its points")
 
     def with_width_of(self, points: np.ndarray, sample_weight: np.ndarray) -> PointKernel:
-        """The same, with the width that the kernel learns from these points; itself where the kernel has no width."""
         return replace(self, kernel=self.kernel.learned_from(points, sample_weight)) if self.kernel.has_width else self
 
     def of_width(self, kernel: ViewKernel) -> PointKernel:
-        """The same, with the width of another kernel; itself where the kernel has no width."""
         return replace(self, kernel=kernel) if self.kernel.has_width else self
 
     @property
@@ -290,9 +274,7 @@ class PointKernel:
 class ProjectedSum:
     """The gated sum of kernels of points, computed in tiles or as a whole.
 
-    For each kernel, `points` has the projected samples, of shape (n_samples, n_components); gates are of shape
-    (n_samples, n_kernels). Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not
-    linear to others.
+    Memory: `gram` makes one n x n matrix, and holds a second while it adds a kernel that is not linear to others.
     """
 
     def __init__(self, kernels: list[PointKernel], points: list[np.ndarray], gates: np.ndarray):

@@ -32,7 +32,6 @@ _NAMED = 3
 
 
 def as_text(entries: Iterable[Any], what: str) -> np.ndarray:
-    """Labels as text; a `ValueError` names one that is neither text nor a number."""
     texts = [_as_text(entry, what) for entry in entries]
     found = np.empty(len(texts), dtype=object)
     found[:] = texts
@@ -111,7 +110,6 @@ class FrameShownBySize(pd.DataFrame):
 
 
 def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
     ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
         raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")
@@ -128,7 +126,6 @@ def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) ->
 
 
 def _entry(wrong: np.ndarray, labels: pd.Index | None, start: int = 0) -> str:
-    """The first wrong entry by the labels of its row and column; nothing without labels."""
     if labels is None:
         return ""
     row, column = np.argwhere(wrong)[0].tolist()
@@ -174,7 +171,6 @@ def _columns_of(frame: pd.DataFrame, wanted: pd.Index, needed: np.ndarray, what:
 
 
 def _own_diagonal(frame: pd.DataFrame, labels: pd.Index) -> np.ndarray:
-    """The similarity of each row's sample to itself where the data frame has a column for it; NaN elsewhere."""
     places = pd.Index(as_text(frame.columns.tolist(), "columns"), dtype=object).get_indexer(labels)
     found = np.full(len(frame), np.nan)
     for row in np.flatnonzero(places >= 0):

@@ -91,10 +91,7 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
-    """Fit a copy of a transformer to the samples that have a view, whose columns the selector `view` means.
-
-    Its `fit` gets y where it takes them, and weights where it takes them and samples differ in theirs.
-    """
+    """Fit a copy of a transformer to the samples that have a view; `fit` gets y and weights where it takes them."""
     _check_transformer(transformer, who)
     fitted = clone(transformer)
     documents = _takes_documents(fitted, _is_text_column(views, columns))
@@ -378,7 +375,6 @@ def _as_frame(X: Any, columns: np.ndarray, labels: list[Any]) -> pd.DataFrame:
 
 
 def _with_nan_array(values: np.ndarray) -> np.ndarray:
-    """An array of numbers, or of objects with NaN where one is missing."""
     if values.dtype.kind in "fiub":
         return values
     values = values.astype(object)
@@ -387,7 +383,6 @@ def _with_nan_array(values: np.ndarray) -> np.ndarray:
 
 
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose text is of objects, with NaN where it is missing; other columns as they are."""
     is_text = [_is_text(dtype) for dtype in frame.dtypes.tolist()]
     if not any(is_text):
         return frame

@@ -36,7 +36,6 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """How many threads BLAS uses now; 1 where no BLAS library is known."""
     return max((library.num_threads or 1 for library in _controller().lib_controllers), default=1)
 
 
@@ -44,9 +43,8 @@ def blas_threads() -> int:
 def one_thread_each() -> Iterator[int]:
     """Limit BLAS to one thread, and give the number of threads that it had.
 
-    That is 1 where BLAS cannot be limited, because it is limited already, by work around this one or in another thread
-    of Python: this thread does its work alone then. The thread that limits BLAS is the one that ends the limit, as
-    threadpoolctl demands.
+    That is 1 where BLAS is limited already, by work around this one or in another thread: this thread works alone then.
+    The thread that limits BLAS is the one that ends the limit, as threadpoolctl demands.
     """
     n_threads = blas_threads()
     if n_threads == 1 or not _limiting.acquire(blocking=False):
@@ -178,9 +176,8 @@ def _need(
 ) -> str:
     """How much memory Gram matrices need, and what needs less.
 
-    `what` is what the matrices are for, and `free` is in bytes. `per_kernel`: fewer kernels would need fewer matrices;
-    `has_dtype`: the model has a parameter `dtype` that makes them smaller; `instead`: parameters with which the model
-    would do without them, such as ``storage="lazy"``.
+    `per_kernel`: fewer kernels would need fewer matrices; `has_dtype`: the model has a parameter `dtype` that makes
+    them smaller; `instead`: parameters with which it would do without them, such as ``storage="lazy"``.
     """
     count, needed = _matrices(n_matrices, n_samples, dtype)
     there = "" if free is None else f", and {free / 2**30:.1f} GiB are free"

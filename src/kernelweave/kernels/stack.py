@@ -636,10 +636,7 @@ def single_stack(stack: KernelStack, m: int, *, normalize: str | None) -> Kernel
 
 
 def joint_stack(stacks: Sequence[KernelStack], views: Views, weight: np.ndarray, y: Any = None) -> KernelStack:
-    """Several fitted kernels over common samples, from stacks of one kernel each.
-
-    Constants of normalisation are learned from these samples.
-    """
+    """Several fitted kernels over common samples, which give constants of normalisation, from stacks of one kernel."""
     pairs = [(each.names[0], each.kernels[0]) for each in stacks]
     joint = KernelStack(pairs, stacks[0].normalizers[0].method)
     repairs = [Repair.of(kernel, name) for name, kernel in pairs]
@@ -664,10 +661,7 @@ def centre_of(kernel: Any, samples: Views, weight: np.ndarray) -> np.ndarray | N
 
 
 def warn_of_large_means(names: list[str], kernels: list[Kernel], normalizers: list[Normalizer], samples: Views) -> None:
-    """Warn of kernels (or parts of them) that are functions of products of features, where these have a large mean.
-
-    Those that are centred are looked at when they are, see `Normalizer`.
-    """
+    """Warn of kernels (or parts of them) that are functions of products of features, where these have a large mean."""
     for name, kernel, normalizer in zip(names, kernels, normalizers, strict=True):
         for sizes in [] if normalizer.method == "center" else product_sizes(kernel, samples):
             warn_if_lost(*sizes, name)

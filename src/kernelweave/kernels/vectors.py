@@ -1,6 +1,6 @@
 """Kernels of feature vectors: linear, polynomial, and any function of the user's.
 
-The thesis is Gönen (2010, PhD thesis, Boğaziçi University), here the end of its section 1.1:
+The end of section 1.1 of the thesis:
 
 ==========  =====================================  ==================
 thesis      here                                   class
@@ -32,8 +32,7 @@ from .tiles.functions import PointFunction
 class TiledKernel(ViewKernel):
     """A function of feature vectors whose Gram matrix is computed in tiles, where the features are dense.
 
-    Subclasses implement `tile_of` beside `cross_of` and `diagonal_of`. A subclass of these that has a `cross_of` or
-    `gram_of` of its own and no `tile_of` does not use the tiles of its base.
+    A subclass that has a `cross_of` or `gram_of` of its own and no `tile_of` does not use the tiles of its base.
     """
 
     @abstractmethod
@@ -116,8 +115,7 @@ class Polynomial(TiledKernel):
     coef0 : float
         The constant, at least 0.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Examples
     --------
@@ -168,7 +166,6 @@ class Polynomial(TiledKernel):
 
 
 def weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
-    """weights' values as an array, also for sparse values."""
     return np.ascontiguousarray((values.T @ weights).T)
 
 
@@ -197,8 +194,7 @@ class Function(ViewKernel):
         What a model does where the similarities of its training samples are not positive semidefinite, see `Repair`;
         None only warns.
     transformer : transformer or None
-        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
-        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+        As in `Linear`.
 
     Examples
     --------

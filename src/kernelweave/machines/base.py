@@ -15,11 +15,7 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 `Solution`.
 
 Dual solvers and descent on explicit features read the loss from `terms`, which state it once for each sample and
-output; `loss`, `slope` and `conjugate` follow from them. `losses` and `risk` judge predictions by the measure that
-users judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
-
-`losses.Loss` makes a machine with one output from a few lines that state the terms of its dual, and is what
-``MKLClassifier(machine=...)`` and ``MKLRegressor(machine=...)`` take. The multiclass machines take any of them.
+output; `loss`, `slope` and `conjugate` follow from them.
 
 ======  =====================
 symbol  name
@@ -74,9 +70,6 @@ BEYOND = 1e-9  # of the largest coefficient: what rounding may leave outside of 
 @dataclass(frozen=True)
 class DualTerms:
     """What the dual ``max p'c - e |c|_1 - 1/2 c'Hc - 1/2 c'Kc`` has besides the kernel.
-
-    Dual solvers read the terms, and the descent on explicit features reads the loss that they define; the latter where
-    the arrays are, which may be a device.
 
     Attributes
     ----------
@@ -552,7 +545,6 @@ class PlainMachine(Machine):
 
     @property
     def has_box_dual(self) -> bool:
-        """True; a machine whose problem has a diagonal overrides it."""
         return True
 
     @property
@@ -562,7 +554,6 @@ class PlainMachine(Machine):
 
     @cached_property
     def terms(self) -> DualTerms:
-        """What the dual has besides the kernel, in columns."""
         found = self.problem()
         found.update({name: np.asarray(found[name], dtype=np.float64)[:, None] for name in TERMS if name in found})
         return DualTerms(**found)

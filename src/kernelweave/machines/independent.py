@@ -33,10 +33,7 @@ class MachineMaker(Protocol):
 
 
 class IndependentMachines(Machine):
-    """Independent machines with one output on one Gram matrix; a subclass supplies `parts`.
-
-    The single machines are ``maker.for_targets(targets, bound)``.
-    """
+    """Independent machines with one output on one Gram matrix; a subclass supplies `parts`."""
 
     maker: MachineMaker
 
@@ -142,8 +139,7 @@ def solve_part(
 ) -> Solution:
     """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
-    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
-    anew to such a violation than to tighten it step by step from a start.
+    The gap is then at most half the KKT violation times the sum of the bounds: such a violation is solved for at once.
     """
     if gap_tol is None or machine.n_samples > FEW or not machine.has_box_dual:
         return machine.solve(K, start, tol, gap_tol, max_steps)

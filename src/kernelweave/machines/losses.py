@@ -3,9 +3,8 @@
 A loss is an object with parameters, as scikit-learn's estimators have them (`get_params`, `clone`), and without data.
 Its method ``for_targets(y, bound)`` returns the `Machine` of samples with targets y and costs ``bound``: a
 `LossMachine`, made of the loss' own `terms`, unless the loss has a faster one. So a new machine is a class with
-`__init__` and `terms`; its loss, slope, conjugate, dual solver, duality gap, programs and subsets follow from the terms
-(see `base` and `solvers.ridge`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine`
-of its own.
+`__init__` and `terms`, from which all else follows. A loss whose dual has other terms overrides `for_targets` and
+returns a `Machine` of its own.
 
 Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one; several
 targets are a machine of a `RegressionLoss` for each of them.
@@ -204,7 +203,6 @@ class LossMachine(PlainMachine):
 
 
 def _unbounded(y: np.ndarray, bound: np.ndarray, insensitivity: float = 0.0) -> DualTerms:
-    """The terms of a squared loss that costs errors in both directions."""
     everywhere = np.full(len(y), np.inf)
     return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=insensitivity)
 

@@ -3,8 +3,7 @@
 One against one and one against all stack the binary coefficients as columns of C, so J, its gap and its Danskin
 gradient add up. One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of
 column (a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
-columns; a positive value of column a favours class a. The binary machines are made by any loss for two classes
-(`losses.BinaryLoss`); the hinge by default.
+columns; a positive value of column a favours class a.
 
 The joint machine minimises
 1/2 sum_l ||w^l||^2 + sum_{i, l != y_i} C_i max(0, m_il - (f^y(x_i) - f^l(x_i))),  y = y_i: the own class is
@@ -48,8 +47,7 @@ def predicted_classes(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndarray | None) -> np.ndarray:
     """Values of classes (n_samples, n_classes), of which the heaviest within `error` of the largest is raised above it.
 
-    `weight` is the sum of the sample weights of each class; of equal ones the first counts as heavier. None leaves
-    values as they are.
+    `weight` is the sum of the sample weights of each class; of equal ones the first counts as heavier.
 
     >>> heavier_first(np.array([[-1.0, -1.0, -2.0]]), np.array([1e-12]), np.array([20, 35, 45])).argmax(axis=1)
     array([1])
@@ -273,7 +271,6 @@ class JointMachine(_ClassMachine):
         return np.arange(self.n_classes) == self.labels[:, None]
 
     def _lacks(self, values: np.ndarray) -> np.ndarray:
-        """What the lead over each other class lacks of its margin; 0 for the own class."""
         values = columns(values, self.n_outputs, self.n_samples)
         lead = values[np.arange(self.n_samples), self.labels][:, None] - values
         return np.where(self._own(), 0.0, self.margins() - lead)

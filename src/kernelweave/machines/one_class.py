@@ -42,7 +42,6 @@ class _NoveltyMachine(PlainMachine):
         self.bound = as_bound(bound, self.n_samples)
 
     def _same_sum(self, index: np.ndarray) -> np.ndarray:
-        """The bounds of the chosen samples, rescaled to the sum of all."""
         chosen = self.bound[index]
         return chosen * (self.bound.sum() / chosen.sum())
 
@@ -50,7 +49,6 @@ class _NoveltyMachine(PlainMachine):
         return (columns(values, 1, self.n_samples)[:, 0] < 0.0).astype(float)
 
     def risk(self, values: np.ndarray) -> float:
-        """Distance between the share of rejected samples and nu."""
         return abs(super().risk(values) - self.nu)
 
 

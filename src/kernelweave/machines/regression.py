@@ -16,9 +16,8 @@ any b, primal minus dual is exactly  1/2 sum_i C_i r_i^2, which certifies the so
 A cold solve factorises K + Lambda (Cholesky). The solution carries the factor, so that a solve on a nearby kernel that
 starts from it needs only a few conjugate gradient steps with that factor as preconditioner, of the order of n^2
 operations each instead of n^3 / 3, and passes the factor on. Where they do not suffice, K is factorised anew. All
-targets are right-hand sides of one factorisation; with another loss each target has a machine of its own, their
-coefficients are the columns of C, and their optima add up to J, so that a combiner that minimises J finds one kernel
-for all targets.
+targets are right-hand sides of one factorisation; with another loss each target has a machine of its own, and their
+optima add up to J.
 
 ======  ==================
 symbol  name

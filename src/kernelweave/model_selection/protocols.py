@@ -14,11 +14,6 @@ protocol                  what it is                                            
 `RepeatedDraws`           few samples for training and validation, others for testing, repeated        -
 `NestedFolds`             k folds, repeated; methods validate inside the training samples             -
 ========================  ==========================================================================  =================
-
-`NestedFolds` deals samples to folds like cards. Without groups, the samples of each class are shuffled and dealt one
-after the other, the next class going on where the last one stopped, so that the folds differ by at most one sample, in
-all and in each class. With groups, whole groups are dealt, the largest first, each to the fold where it keeps the
-shares of the classes most even.
 """
 
 from __future__ import annotations
@@ -364,8 +359,10 @@ class NestedFolds(Protocol):
     """k-fold cross-validation, repeated, in which each fold's training samples also choose the settings.
 
     There are no validation samples: a method validates its settings inside the training samples, so that the test
-    samples of a fold have no part in any choice. Classes with fewer members than folds are spread over as many folds
-    as they have members; the other folds test none of them.
+    samples of a fold have no part in any choice. Classes with fewer members than folds are spread over as many folds as
+    they have members. The samples of each class are dealt to the folds like cards, so that folds differ by at most one
+    sample, in all and in each class; groups are dealt whole, the largest first, each to the fold where it keeps the
+    shares of the classes most even.
 
     Parameters
     ----------
@@ -445,10 +442,7 @@ def _tested(protocol: Any) -> str:
 
 
 def _spread_order(strata: np.ndarray, rng: np.random.RandomState, first: int = 0) -> np.ndarray:
-    """A random order of the samples in which each stratum is spread evenly, so that every stretch has its shares.
-
-    The first few samples of each stratum come before all others.
-    """
+    """A random order of the samples in which each stratum is spread evenly, so that every stretch has its shares."""
     place = np.empty(len(strata))
     for stratum in np.unique(strata):
         members = rng.permutation(np.flatnonzero(strata == stratum))

@@ -24,8 +24,8 @@ ve(t)                 response: 1 - accuracy, or the negated score of another sc
 ====================  ==============================================================================
 
 In the thesis (section 2.7) and in Gönen and Alpaydın (2011) regularised MKL searches the costs d_m of the kernels this
-way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of one kernel
-can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
+way (``combiner__costs__<name>``), RWKL the weights (``combiner__weights__<name>``). Multiplying all d_m by s and C by
+s^2 changes nothing.
 """
 
 from __future__ import annotations
@@ -251,8 +251,6 @@ def fit_surface(
 
 @dataclass(frozen=True)
 class ResponseTrace:
-    """What a search has measured."""
-
     points: np.ndarray  # in the order of measurement: the design, then the path
     responses: np.ndarray
     predicted: np.ndarray  # for each point of the path, by the surface of its time
@@ -278,7 +276,6 @@ def minimize_response(
     points, by `delta`, and halves the step where it finds nothing better, until the step is no more than `tol`.
 
     `measure` takes points of shape (n_points, n_factors) and gives their responses, NaN where a measurement fails.
-    Where the whole design, which stands around `centre`, fails there is no surface, and the search ends.
     """
     points = _unique(koshal_design(centre, delta, low=low, high=high, order=order))
     responses = np.asarray(measure(points), dtype=float)
@@ -346,7 +343,6 @@ def _is_known(point: np.ndarray, points: np.ndarray) -> bool:
 
 
 def _unique(points: np.ndarray) -> np.ndarray:
-    """Each point once, in order; points that agree in the digits that count are the same."""
     _, first = np.unique(np.round(points, _DECIMALS), axis=0, return_index=True)
     return points[np.sort(first)]
 
@@ -481,8 +477,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
 
     Notes
     -----
-    The response is 1 - score for accuracies and -score for other scorings. Few samples or folds make it rough, and a
-    surface over a narrow design follows the roughness: repeat the folds, or take a larger `delta`.
+    The response is 1 - score for accuracies and -score for other scorings. Few samples or folds make it rough: repeat
+    the folds, or take a larger `delta`.
 
     Memory: with `share_kernels`, a matrix of n_training x n_samples for each kernel and fold (a `MemoryWarning` names
     where that is too much).
@@ -688,8 +684,6 @@ class _Measure:
 
 
 class _FixedSplits:
-    """A splitter that always returns the same folds."""
-
     def __init__(self, splits: list):
         self.splits = splits
 

@@ -1,8 +1,5 @@
 """Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
-They compare results of folds, as the papers' tables do; `paired_loss_test` compares what two methods lose on held-out
-samples.
-
 =============  ===========================================================================
 thesis         here
 =============  ===========================================================================
@@ -449,8 +446,8 @@ def paired_score_test(
 ) -> LossTestResult:
     """The same test of two scores that are no means over samples, by a bootstrap.
 
-    `resampled` are differences of the scores where samples, or groups of them, were drawn with replacement, NaN where
-    they are not defined; `n_samples` were tested, of which `n_units` (the samples, or groups of them) are independent.
+    `resampled` are differences of the scores where samples, or groups, were drawn with replacement, NaN where not
+    defined; of `n_samples` that were tested `n_units` are independent.
     """
     resampled = np.asarray(resampled, dtype=np.float64)
     resampled = resampled[np.isfinite(resampled)]
@@ -481,7 +478,6 @@ def holm(pvalues: Any) -> np.ndarray:
 
 
 def mean_by_sample(rows: Sequence[np.ndarray], values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The samples that some folds test, ascending, and the mean of what each fold has for them."""
     samples, place = np.unique(np.concatenate(rows), return_inverse=True)
     total = np.bincount(place, np.concatenate([np.asarray(part, dtype=np.float64) for part in values]))
     return samples, total / np.bincount(place)

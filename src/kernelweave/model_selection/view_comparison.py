@@ -1,8 +1,7 @@
 """`view_report`: what each view gives a model, by cross-validation with that view alone and without it.
 
 A row of the report is a model with some of the kernels: those of one view (``alone``), all others (``without``), or all
-(``together``). Samples that lack all views of such a model can neither be learned from nor predicted by it. It is
-scored on the others, and compared with the whole model on exactly those samples, so that differences are paired.
+(``together``).
 
 For the test of two models on the same held-out samples, a score that is a mean over samples is taken apart (`Scored`).
 Of any other score there are the values that it takes where samples are drawn with replacement, quickly for the area
@@ -115,8 +114,7 @@ def view_report(
         One row for the whole model, ``("all views", "together")``, and two for each view, ``(view, "alone")`` and
         ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views,
         and each matrix whose values are looked up by ids (`Precomputed`), counts as a view of its own. A model with one
-        view has no row ``without``. ``print(report.round(3).to_string())`` shows all columns, also where a terminal is
-        too narrow for pandas to print them side by side:
+        view has no row ``without``. ``print(report.round(3).to_string())`` shows all columns:
 
         ``score``, ``std``
             Mean and standard deviation of the score over the folds.
@@ -210,8 +208,6 @@ def view_report(
 
 @dataclass(frozen=True)
 class _Job:
-    """The data and settings that all folds share."""
-
     subsets: KernelSubsets
     X: Any
     y: Any
@@ -247,11 +243,7 @@ class _Job:
     def _measured(
         self, part: _Part, estimator: Any, rows: np.ndarray, new: np.ndarray, seed: int, whole: Any, known: dict
     ) -> tuple[dict[str, Any], Any]:
-        """The results of one model, and the fitted model; NaN and None where it cannot be fitted.
-
-        `whole` is the fitted model with all kernels, or None for that model itself, and `known` are its scores so far:
-        most parts are compared with it on the same samples.
-        """
+        """The results of one model, and the fitted model; NaN and None where it cannot be fitted."""
         record: dict[str, Any] = {"view": part.view, "kernels": part.kernels, "predicted": new[:0], "failure": None}
         record |= dict.fromkeys(("score", "score_together", "stored_samples", "prediction_cost"), np.nan)
         record |= {"trained": len(rows), "own": None, "together": None}
@@ -341,7 +333,6 @@ def one_metric(scoring: Any) -> Any:
 
 
 def _seed(estimator: Any, seed: int) -> None:
-    """Give a seed to every part of the estimator whose `random_state` is None."""
     params = estimator.get_params(deep=True)
     unset = [name for name, value in params.items() if name.split("__")[-1] == "random_state" and value is None]
     estimator.set_params(**dict.fromkeys(unset, int(seed)))
@@ -389,10 +380,7 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
 
 
 def _p_value(folds: pd.DataFrame, units: Units) -> float:
-    """The p-value of a model against the whole model, on the samples that both were tested on.
-
-    NaN where these are one unit only.
-    """
+    """The p-value of a model against the whole model, on the samples that both were tested on."""
     known = folds[folds["difference"].notna()]
     if known.empty:
         return np.nan
@@ -423,13 +411,11 @@ class Units:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each unit is drawn in each resample, of shape (n_resamples, n_units)."""
         n_units = int(self.of_sample.max()) + 1
         drawn = np.random.default_rng(_SEED).integers(n_units, size=(N_RESAMPLES, n_units))
         return np.stack([np.bincount(units, minlength=n_units) for units in drawn])
 
     def drawn(self, rows: np.ndarray) -> np.ndarray:
-        """How often some samples are drawn in each resample, of shape (n_resamples, n_rows)."""
         return self.counts[:, self.of_sample[rows]]
 
 
@@ -483,8 +469,7 @@ class Scored:
 def take_apart(models: Sequence[Scored], units: Units) -> None:
     """Find which metric the score is, from all models of a fold, and take it apart.
 
-    The metric is recognised by its values, since it may be given as any callable. Of a few samples two metrics may have
-    the same value by chance, but not for all models, unless these are all right.
+    The metric is recognised by its values, since it may be given as any callable.
     """
     defined = [one for one in models if np.isfinite(one.score)]
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()

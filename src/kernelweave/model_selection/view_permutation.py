@@ -83,8 +83,8 @@ def view_importance(
     -----
     A sample that lacks all columns of a group keeps lacking them: rows are permuted among the samples that have the
     group, and cells that are missing in a row move with it. Where a group has some columns of a view only, rows are
-    permuted among samples that lack the same of these columns, so that no sample gets a part of a view that it lacks.
-    A view that few samples have cannot be important for all. Precomputed kernels that read the same column of ids are
+    permuted among samples that lack the same of these columns, so that no sample gets a part of a view that it lacks. A
+    view that few samples have cannot be important for all. Precomputed kernels that read the same column of ids are
     permuted together; with a column of ids for each of them they are views of their own.
 
     Views that say the same can stand in for each other: each of them may be of little importance, though together they
@@ -191,10 +191,7 @@ def _selected(groups: Any, X: Any) -> dict[str, np.ndarray]:
 
 
 def _strata(X: Any, columns: np.ndarray, views: Iterable[np.ndarray]) -> np.ndarray:
-    """A number for each sample: rows move among samples of the same number; -1 for samples without the group.
-
-    Where the group has some columns of a view only, samples of one stratum lack the same of them.
-    """
+    """A number for each sample: rows move among samples of the same number; -1 for samples without the group."""
     if sp.issparse(X):
         return np.zeros(X.shape[0], dtype=int)
     divided = np.zeros(0, dtype=int)
@@ -246,10 +243,7 @@ def _permuted_matrix(X: Any, order: np.ndarray, columns: np.ndarray) -> Any:
 
 
 def _in_frame(X: pd.DataFrame, columns: np.ndarray) -> dict[int, np.ndarray | None]:
-    """The columns of a data frame that hold these features, each with those among several that it holds.
-
-    A column of sparse rows (see `stack_views`) holds many features, any other column one. None means all of a column.
-    """
+    """The columns of a data frame that hold these features, each with those among several that it holds."""
     arrays = [X.iloc[:, place].array for place in range(X.shape[1])]
     sizes = [len(array.dtype.features) if isinstance(array, SparseRows) else 1 for array in arrays]
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(int)

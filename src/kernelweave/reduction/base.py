@@ -82,8 +82,7 @@ class NamedComponents(ClassNamePrefixFeaturesOutMixin):
 class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEstimator, ABC):
     """Base of the supervised feature extractors over one kernel; subclasses implement `_extract`.
 
-    Their parameter `kernel` is a kernel (sums and products of kernels included), a callable ``f(A, B)``, or an unfitted
-    `MKLClassifier`, whose combined kernel is learned first, by its own combiner, cost and normalisation.
+    Their parameter `kernel` is a kernel, a callable ``f(A, B)``, or an unfitted `MKLClassifier`.
     """
 
     _constraints = Constraints(n_components=Whole(1) | None)

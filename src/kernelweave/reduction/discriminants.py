@@ -123,7 +123,6 @@ class KernelOrthogonalCentroid(KernelTransformer):
 
 
 def centroids(labels: np.ndarray) -> np.ndarray:
-    """Centroids of classes as combinations of samples: one column per class, 1 / its size for its members."""
     Y = indicators(labels)
     return Y / Y.sum(axis=0)
 
@@ -160,31 +159,21 @@ class KernelFisher(KernelTransformer):
 
     Parameters
     ----------
-    kernel : Kernel, callable, MKLClassifier or None
-        The kernel; None means `Linear()`. An `MKLClassifier` stands for its combined kernel, which is learned first.
+    kernel, normalize
+        As in `KernelOrthogonalCentroid`.
     n_components : int or None
         None for all, one less than there are classes.
     ridge : float
         Ridge, relative to the mean diagonal of the within-class scatter N (of M where N is zero).
-    normalize : {"unit-diagonal", "unit-trace", "center", None}
-        Normalisation of the kernel.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_samples, n_components)
-        Directions as combinations of training samples.
-    offset_ : ndarray of shape (n_components,)
-        Zero here.
     eigenvalues_ : ndarray of shape (n_components,)
         The criterion of each direction, descending.
     ridge_ : float
         The ridge in absolute terms.
-    kernel_ : Kernel or MKLClassifier
-        Fitted.
-    classes_ : ndarray of shape (n_classes,)
-    n_components_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    coef_, offset_, kernel_, classes_, n_components_, n_features_in_, feature_names_in_
+        As in `KernelOrthogonalCentroid`.
 
     Notes
     -----
@@ -267,17 +256,10 @@ class AKDAQR(KernelTransformer):
     ----------
     coef_ : ndarray of shape (n_classes or n_samples, n_components)
         Directions as combinations of class means or, where exact, of training samples.
-    offset_ : ndarray of shape (n_components,)
-        Zero here.
     eigenvalues_ : ndarray of shape (n_components,)
         Fisher's criterion of each direction, descending.
-    kernel_ : Kernel or MKLClassifier
-        Fitted.
-    classes_ : ndarray of shape (n_classes,)
-    n_components_ : int
-        Fewer than requested where centroids depend on each other.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    offset_, kernel_, classes_, n_components_, n_features_in_, feature_names_in_
+        As in `KernelOrthogonalCentroid`.
 
     Notes
     -----
@@ -367,16 +349,10 @@ class KernelPLS(KernelTransformer):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_samples, n_components)
-        Directions as combinations of training samples.
     offset_ : ndarray of shape (n_components,)
         What moves the training samples' features to mean zero.
-    kernel_ : Kernel or MKLClassifier
-        Fitted.
-    classes_ : ndarray of shape (n_classes,)
-    n_components_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    coef_, kernel_, classes_, n_components_, n_features_in_, feature_names_in_
+        As in `KernelOrthogonalCentroid`.
 
     Notes
     -----

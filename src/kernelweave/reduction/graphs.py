@@ -475,7 +475,6 @@ class SemiSupervisedGraph(Graph):
 def _averaged(
     grams: np.ndarray, present: np.ndarray, affinity_of: Callable[[np.ndarray, np.ndarray], sp.csr_array]
 ) -> sp.csr_array | np.ndarray:
-    """The mean over kernels of affinities ``affinity_of(K, present)``."""
     return mean_affinity([affinity_of(K, present[:, m]) for m, K in enumerate(grams)])
 
 

@@ -197,10 +197,7 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
 
 
 def _span(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Mean, a unit of length, and the samples less their mean as ``unit * coordinates @ basis``.
-
-    The basis has orthonormal rows and spans the samples; outside of it both scatters are 0.
-    """
+    """Mean, a unit of length, and the samples less their mean as ``unit * coordinates @ basis``."""
     mean = np.average(X, axis=0, weights=weight)
     centred = X - mean
     unit = float(np.abs(centred).max())  # squares of anything in this unit neither overflow nor vanish
@@ -235,7 +232,6 @@ def _scatters(X: np.ndarray, labels: np.ndarray, k: int, weight: np.ndarray | No
 
 
 def _add_ridge(within: np.ndarray, between: np.ndarray, ridge: float, n_features: int) -> None:
-    """Make ``S_w + ridge t I`` of S_w, in place."""
     total = np.trace(within)
     if total <= _NO_SCATTER * np.trace(between):
         within[:], total = 0.0, np.trace(between)

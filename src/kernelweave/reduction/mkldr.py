@@ -12,16 +12,13 @@ step            minimised                                       how
 "paper"         tr[(A'S'A)^-1 A'SA] / p, then the trace ratio   A by (21), b by (22), in turns (Algorithm 1)
 ==============  ==============================================  =====================================================
 
-None changes with the scale of b. Without the ridge the numerators could be zero for every b (a kernel of full
-rank collapses each class to a point), and nothing would be learned about b.
-
-The last two may lose components. A trace ratio leaves one empty that has little spread, since it costs more than it
-gains. The paper's ratio trace is infinite for a component beyond the rank of K_b, which must be left out, so the mean
-gets better when a kernel of low rank takes all the weight and components are lost. In the first form a component counts
-between 0, where it fulfils the graph's criterion, and 1, where it is empty; for `LDAGraph("between")` this is 1 minus
-the share of scatter that lies between classes, and A is kernel Fisher discriminant analysis. Its weights are learned
-under a larger ridge than A: under a small one any kernel of full rank draws the training samples of a class together,
-and weights would follow rank instead of information.
+None changes with the scale of b. Without the ridge the numerators could be zero for every b (a kernel of full rank
+collapses each class to a point). The last two may lose components. A trace ratio leaves one empty that has little
+spread, since it costs more than it gains. The paper's ratio trace is infinite for a component beyond the rank of K_b,
+which must be left out, so the mean gets better when a kernel of low rank takes all the weight and components are lost.
+In the first form a component counts between 0, where it fulfils the graph's criterion, and 1, where it is empty; for
+`LDAGraph("between")` this is 1 minus the share of scatter that lies between classes, and A is kernel Fisher
+discriminant analysis.
 
 ======================  =======================================================================
 MKL-DR                  here
@@ -74,8 +71,6 @@ _FLAT = 1e-9
 
 @dataclass(frozen=True)
 class Found:
-    """The end of the search: coefficients, weights, history, and whether it converged."""
-
     coefficients: np.ndarray
     weights: np.ndarray
     history: list[dict[str, float]]
@@ -91,7 +86,6 @@ class _Point:
     slopes: np.ndarray
 
     def objective(self, n_components: int) -> float:
-        """The mean of lambda / (1 + lambda) over so many components."""
         return float(np.mean(1.0 / (1.0 + self.spread[:n_components])))
 
     def room(self, n_components: int) -> float:
@@ -103,10 +97,8 @@ class _Point:
 class Search:
     """The search over given Gram matrices and a given graph.
 
-    `numerator` is L, or None for the norm of the projections (kernel PCA); `denominator` is L' or D. The ridges are,
-    for "ratio-trace", such that the term ``ridge ||b||^2`` at equal weights is this share of the mean diagonal of
-    ``K L K``, K the mean kernel (of ``K L'K`` where that is zero); else in units of the mean of tr(K_m L'K_m) /
-    n_samples over the kernels. `weights_step` says how (22) is solved; "fixed" keeps the weights.
+    `numerator` is L, or None for the norm of the projections (kernel PCA); `denominator` is L' or D. The ridges, their
+    units and `weights_step` are those of `MKLDR`.
     """
 
     def __init__(
@@ -249,17 +241,13 @@ class Search:
         return cone_ratio.METHODS[self.weights_step](*self.forms(coefficients), start).solution
 
     def _of_even_spread(self, coefficients: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """A as the weight step takes it: for the paper's with A'S'A = I, the constraint of (18).
-
-        The ratio of traces is then the ratio trace itself (divided by p), so both steps look at one quantity.
-        """
+        """A as the weight step takes it: for the paper's with A'S'A = I, the constraint of (18)."""
         if self.step != "paper":
             return coefficients
         spread = spreads(self.combined(weights), coefficients, self.denominator)
         return coefficients * np.divide(1.0, np.sqrt(spread), out=np.zeros(len(spread)), where=spread > 0)
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
-        """K_b in float64; kernels without weight are not touched."""
         K = np.zeros(self.grams.shape[1:])
         for m in np.flatnonzero(weights):
             K += weights[m] * self.grams[m]
@@ -278,8 +266,6 @@ class Search:
 
 
 class _Record:
-    """The history, one entry per iteration, and whether the objective has settled."""
-
     def __init__(self, tol: float, max_iter: int, progress: Callable[[int, int], None] | None):
         self.tol, self.max_iter, self.progress = tol, max_iter, progress
         self.history: list[dict[str, float]] = []
@@ -318,10 +304,9 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
 
     Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + ridge ||b||^2 I`` and
     ``S' = K_b L'K_b`` over coefficients A and weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L
-    (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as
-    ``A' K_b(X, x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same
-    `ridge`. Weights are learned under a larger ridge, `weights_ridge`, and are never worse by that objective than the
-    start.
+    (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as ``A' K_b(X,
+    x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same `ridge`.
+    Weights are learned under `weights_ridge`, and are never worse by that objective than the start.
 
     Parameters
     ----------
@@ -398,7 +383,6 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
     A sample that lacks a view has no similarity to any other in that kernel: its embedding is the sum over the kernels
     it has. (`MKLClassifier` spreads the missing weights over the others; here K_b must be linear in b.) A sample that
     has none of the views whose kernels have a weight is an error.
-
 
     References
     ----------

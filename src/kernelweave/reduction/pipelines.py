@@ -1,9 +1,7 @@
 """Transformers around other models: `LeadingComponents`, `FromEstimator` and `reduced_svm`.
 
-`FromEstimator` has the projections of a fitted `Projected` model (Gönen's thesis, 2010, chapter 4; SLDR).
-
-`reduced_svm` (thesis 5.4.3) is what learned projections are compared with: here the projection is found without the
-machine's loss. Figures 5.19 to 5.22 of the thesis compare with PCA and LFDA at the same number of components.
+`reduced_svm` (thesis 5.4.3) is what learned projections are compared with, in Figures 5.19 to 5.22 of the thesis: there
+the projection is found without the machine's loss.
 
 ==================================  =======================================
 thesis 5.4.3                        here

@@ -10,7 +10,7 @@ A criterion depends on W only through the subspace that ``Z = X W`` spans, so W 
     d value / dW = 2 (K M F - (K + ridge) W F'M F).
 
 Conjugate gradients need two products of K with an n x n_f matrix per iteration: one for the gradient, one for the
-direction. Along a line ``W + t D`` everything else is of size n x n_f, so line searches are nearly free.
+direction.
 
 =====================  ===================================================================
 SKFE                   here
@@ -273,7 +273,6 @@ def _root(products: np.ndarray) -> np.ndarray | None:
 
 
 def _right_divide(root: np.ndarray, values: np.ndarray, transposed: bool = False) -> np.ndarray:
-    """values root^-T, or with `transposed` values root^-1."""
     return np.ascontiguousarray(solve_triangular(root, values.T, lower=True, trans="T" if transposed else "N").T)
 
 
@@ -286,7 +285,7 @@ class SubspaceKernel(KernelTransformer):
     their principal axes. Reference: Wu and Farquhar, A subspace kernel for nonlinear feature extraction (2007), SKFE.
 
     The alignment is not convex, and with as many dimensions as samples it can be driven towards 1 on any labels; where
-    the ascent stops matters. `tol` stops it where it becomes slow, which on text is near what the paper reports.
+    the ascent stops matters. `tol` stops it where it becomes slow.
 
     Parameters
     ----------
@@ -325,8 +324,6 @@ class SubspaceKernel(KernelTransformer):
     ----------
     coef_ : ndarray of shape (n_samples or n_components, n_components)
         Directions as combinations of training samples or of landmarks.
-    offset_ : ndarray of shape (n_components,)
-        Zero here.
     landmarks_ : ndarray of shape (n_components, n_columns)
         Only with `landmarks`.
     objective_ : float
@@ -334,13 +331,10 @@ class SubspaceKernel(KernelTransformer):
     history_ : DataFrame
         The objective at the start and after each iteration; it never becomes worse.
     n_iter_ : int
-    kernel_ : Kernel or MKLClassifier
-        Fitted.
-    classes_ : ndarray of shape (n_classes,)
     n_components_ : int
         Fewer than requested where the kernel has a smaller rank, with a warning.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    offset_, kernel_, classes_, n_features_in_, feature_names_in_
+        As in `KernelOrthogonalCentroid`.
 
     Notes
     -----

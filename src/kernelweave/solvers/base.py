@@ -101,6 +101,5 @@ def above_rounding(values: np.ndarray, dtype: np.dtype | type = np.float64) -> n
 
 
 def is_indefinite(values: np.ndarray) -> bool:
-    """Whether eigenvalues, in ascending order, have a negative one that is no rounding."""
     smallest, largest = float(values[0]), max(float(values[-1]), 0.0)
     return smallest < -INDEFINITE * max(largest, -smallest * INDEFINITE)

@@ -3,15 +3,7 @@
     maximise over c    p'c - e ||c||_1 - 1/2 c'Kc     subject to   sum(c) = total,   lower <= c <= upper
 
 In the thesis (Gönen 2010, PhD thesis, Boğaziçi University), (1.3), the dual of (1.5) and the dual of (1.7) are members
-of this family:
-
-=====================  ==============================  ============  =====================  =====  =====
-machine                c                               p             box                    total  e
-=====================  ==============================  ============  =====================  =====  =====
-binary SVM (1.3)       alpha y                         y             [0, C] y               0      0
-epsilon-SVR (1.5)      alpha+ - alpha-                 y             [-C, C]                0      eps
-one-class (1.8)        alpha                           0             [0, C]                 1      0
-=====================  ==============================  ============  =====================  =====  =====
+of this family; the table of losses in `machines.base` has their terms.
 
 Small dense blocks (`pairs`) are solved one after the other until every sample meets the KKT conditions. Each round
 ranks all samples by how far they are from agreeing with the current multiplier b,
@@ -171,9 +163,8 @@ def least_size(diagonal, total):
     """What an objective without linear term counts as at least, where a gap is relative to it.
 
     Its optimum is 0 where 0 is a mixture of the samples that the bounds allow (one-class: of centred samples, with a
-    bound of few of them), and no gap is small against that. The objective and the gap are sums of terms c_i K_ij c_j,
-    which are at most total^2 max K_ii together, so rounding leaves about 2e-16 of that number open: a tolerance of 1e-6
-    of it is met down to tolerances of 1e-9.
+    bound of few of them), and no gap is small against that. Rounding leaves about 2e-16 of total^2 max K_ii open: a
+    tolerance of 1e-6 of it is met down to tolerances of 1e-9.
     """
     return LEAST_SIZE * total**2 * float(np.abs(diagonal).max())
 
@@ -235,8 +226,7 @@ def _begin(K, linear, lower, upper, total, insensitivity, start):
 def worse_than_nothing(objective, gap, lower, upper, total, largest):
     """Whether a start with this certificate is worse than coefficients of zero.
 
-    Zero has objective 0. Where it is not feasible, a cold start's own gradient would cost as much again, so the
-    yardstick is the largest gap that one sample alone can have, whose diagonal entry is the largest.
+    Where zero is not feasible, the yardstick is the largest gap that one sample alone can have.
     """
     zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
     useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * total**2 * largest
@@ -281,7 +271,6 @@ def feasible(start, lower, upper, total):
 
 
 def _gradient(K, linear, c):
-    """The gradient p - K c, reading only the rows of nonzero coefficients."""
     gradient = linear.copy()
     rows = np.flatnonzero(c)
     if len(rows):
@@ -531,9 +520,8 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
 def take_over(block, new, c, gradient, insensitivity, lengths, moved, change):
     """Write a block's new coefficients to c, and which ones changed by how much to moved and change.
 
-    Returns their number; the rise of the objective, d'(g_before + g_after)/2 - e (|new| - |old|), without its part
-    of g_after; what its rounding error is relative to; and how far the coefficients moved, plain, in units of
-    sqrt(K_kk), and away from zero in these units.
+    Returns their number; the rise of the objective, d'(g_before + g_after)/2 - e (|new| - |old|), without its part of
+    g_after; what its rounding error is relative to; and how far the coefficients moved, in three measures.
     """
     count = 0
     gain, error, travelled, reach, longer = 0.0, 0.0, 0.0, 0.0, 0.0

@@ -26,9 +26,6 @@ S                       slope[l, i], zero for l = y_i
 C_i                     bound
 samples of class a      positions starts[a] .. starts[a + 1] of the block
 ======================  ====================================================
-
-Compiled functions write into arrays that the Python functions beside them make: what allocates, sorts or raises inside
-compiled code takes longer to compile than all of the steps below.
 """
 
 from __future__ import annotations
@@ -157,14 +154,12 @@ def find_cycle(edge, walk, before, place, trail, cycle):
 
 
 def best_cycle(edge: np.ndarray) -> tuple[float, np.ndarray]:
-    """The cycle of largest mean: its mean (-inf where there is none) and its classes, each giving to the next."""
     walk, before, place, trail, cycle = _cycle_space(len(edge))
     mean, count = find_cycle(edge, walk, before, place, trail, cycle)
     return mean, cycle[:count]
 
 
 def _cycle_space(k: int) -> tuple[np.ndarray, ...]:
-    """What `find_cycle` writes into: walk, before, place, trail, cycle."""
     walk, before = np.empty((k + 1, k)), np.empty((k + 1, k), np.int64)
     return walk, before, np.empty(k, np.int64), np.empty(k, np.int64), np.empty(max(k, 2), np.int64)
 
@@ -309,7 +304,6 @@ def fill_edges(alpha, slope, labels, bound, edge, sample):
 
 
 def class_edges(alpha, slope, labels, bound):
-    """edge[a, b] over all samples and the sample that attains it."""
     k = len(alpha)
     edge, sample = np.full((k, k), -np.inf), np.full((k, k), -1)
     fill_edges(alpha, slope, labels, bound, edge, sample)
@@ -317,7 +311,6 @@ def class_edges(alpha, slope, labels, bound):
 
 
 def disagreement(slope, labels, bias):
-    """z of shape (k, n)."""
     return slope - bias[labels] + bias[:, None]
 
 

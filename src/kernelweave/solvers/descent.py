@@ -3,8 +3,8 @@
 The function here is J(theta), whose value is a kernel machine solved on K_theta, so evaluations are what counts, and
 values are known to the machine's precision only. The methods stay in a domain (see `domains`), which costs nothing
 beside an evaluation, and stop at relative progress ``(J_old - J_new) / max(1, |J_new|) < tol``, which makes sense also
-where J is negative or near 0. The end point is the best one, because a step that does not go down is never taken; steps
-whose slope predicts a decrease below the precision of the values are not tried.
+where J is negative or near 0. A step that does not go down is never taken; steps whose slope predicts a decrease below
+the precision of the values are not tried.
 
 - `minimize_lbfgs`: Nocedal's two-loop recursion. On a convex set the projected quasi-Newton step of Schmidt et al.
   (2009), the minimiser over the set of the quadratic model whose Hessian is the compact form of the same memory. On
@@ -201,8 +201,6 @@ class Objective:
 
 
 class Iteration(Protocol):
-    """One iteration of a method of descent."""
-
     def step(self, objective: Objective, point: Point) -> Point | None:
         """A better point, the same where none was found, None where no step can be better."""
 
@@ -267,10 +265,7 @@ class LineSearch:
         return self.rule.forget()
 
     def _search(self, objective: Objective, point: Point, direction: np.ndarray, negligible: float) -> Point:
-        """A point further down that meets the Wolfe conditions, or just lower; the same point where there is none.
-
-        Steps beyond 1 are tried only up to `longest`, and none whose promised decrease is negligible.
-        """
+        """A point further down that meets the Wolfe conditions, or just lower; the same point where there is none."""
         slope = point.gradient @ direction
         low, low_length, low_slope = point, 0.0, slope
         high_length = np.inf
@@ -329,7 +324,6 @@ class Gradient:
         return straight_step(domain, point.position, -self.length * point.gradient)
 
     def learn(self, old: Point, new: Point, direction: np.ndarray, domain: Domain) -> None:
-        """The next trial step is twice the length of this one."""
         share = float(np.linalg.norm(new.position - old.position) / np.linalg.norm(direction))
         self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
@@ -443,12 +437,10 @@ def first_length(first_step: float, gradient: np.ndarray) -> float:
 
 
 def negligible_decrease(point: Point, precision: float) -> float:
-    """Decreases up to this one are lost in the precision of the values."""
     return precision * max(1.0, abs(point.value))
 
 
 def straight_step(domain: Domain, position: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """A tangent step, cut so that it ends in the domain where that limits straight steps."""
     return domain.limit(position + step) - position if domain.longest < np.inf else step
 
 
@@ -479,17 +471,8 @@ def minimize_alternating(
         Each block is brought into its domain.
     blocks : sequence of (slice, Domain)
         Parts of the position in the order in which they move. Every entry belongs to one block.
-    tol : float, default=1e-3
-        Relative progress of a cycle over all blocks that ends the descent.
-    precision : float, default=1e-12
-        By how much values may be wrong, relative to ``max(1, |value|)``; well below `tol`.
-    max_iterations : int, default=100
-        Most cycles.
-    first_step : float, default=1
-        Length of the first trial step of each block.
-    callback : callable, optional
-        ``callback(iteration, point)`` after the start (iteration 0) and each cycle; True ends the descent. Gradients of
-        points are those in space.
+    tol, precision, max_iterations, first_step, callback
+        As in `minimize_lbfgs`: an iteration is a cycle over all blocks. Gradients of points are those in space.
 
     Examples
     --------
@@ -566,7 +549,6 @@ class Ascent:
     converged: bool = False
 
     def settled(self, tol: float) -> bool:
-        """Whether the value rose by less than `tol` an iteration over the last few."""
         values = self.values
         return len(values) > _WINDOW and values[-1] - values[-1 - _WINDOW] < tol * _WINDOW
 

@@ -3,8 +3,8 @@
 A position is one flat vector. A step is chosen among the tangent vectors of the domain at the position, and then made
 by `move`: straight ahead in space and in convex sets, whose steps are cut to end inside; along a curve on manifolds.
 The curve goes straight and takes the nearest point of the manifold, R(t d) = enter(x + t d), which for orthonormal
-matrices is the polar factor, the projection by singular values of the papers (SLDR A.3). Nothing drifts, because each
-new position is entered afresh. Metric and projections are Euclidean, as in Absil, Mahony and Sepulchre (2008).
+matrices is the polar factor, the projection by singular values of the papers (SLDR A.3). Metric and projections are
+Euclidean, as in Absil, Mahony and Sepulchre (2008).
 
 ===============  =====================================  ====================================================
 domain           positions                              tangent vectors at W or x

@@ -62,8 +62,7 @@ _NOTHING_APART = "no samples that the graph is to keep apart differ in the kerne
 class GraphLaplacian:
     """The symmetric matrix ``diag(diagonal) - affinity - factors diag(factor_weights) factors'``.
 
-    The affinity, of shape (n_samples, n_samples), is sparse, dense or None; `factors` has the shape (n_samples,
-    n_factors).
+    The affinity is sparse, dense or None; `factors` has the shape (n_samples, n_factors).
 
     >>> chain = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     >>> GraphLaplacian.of_affinities(chain).dot(np.eye(3))
@@ -130,7 +129,7 @@ class GraphLaplacian:
 def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian]:
     """Within-class and total scatter as Laplacians: (30), w_ij = 1 / n_{y_i} within a class, w'_ij = 1 / N.
 
-    Labels are 0 to n_classes - 1; -1 for samples without a label, which take no part.
+    Labels count from 0; samples with -1 take no part.
     """
     counts = np.bincount(labels[labels >= 0])
     known = labels >= 0
@@ -269,7 +268,6 @@ def _scatters(
 
 
 def _cholesky(S: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of S, or one error where rounding makes S indefinite."""
     try:
         return scipy.linalg.cholesky(S, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
@@ -282,7 +280,6 @@ def _ratio(A: np.ndarray, S: np.ndarray, S_prime: np.ndarray) -> float:
 
 
 def _largest(matrix: np.ndarray, count: int) -> np.ndarray:
-    """The eigenvectors of a symmetric matrix with the largest eigenvalues, in order; overwrites it."""
     n = len(matrix)
     vectors = scipy.linalg.eigh(
         matrix, subset_by_index=[n - count, n - 1], overwrite_a=True, check_finite=False, driver="evr"

@@ -7,11 +7,9 @@ of K, gradient and coefficients are on the host. Objective, duality gap and KKT 
 before the certificate is computed, samples at rest are brought up to date, and the image is compared with fresh values
 at some samples and computed afresh where rounding has changed it too much.
 
-Slopes and sides are those of `pairs`: c is optimal where  max up <= min down.  A working set holds the samples that
-violate this most on either side, and the most useful ones of the working set before it, so that a sample is given up
-only after it has met some of the others. Samples that have been safely at their bound for some rounds are *at rest*:
-the image is not brought up to date at them, and they are not chosen, until `wake` brings it up to date there with one
-update for all changes since.
+Slopes and sides are those of `pairs`: c is optimal where max up <= min down. Samples that have been safely at their
+bound for some rounds are *at rest*: the image is not brought up to date at them, and they are not chosen, until `wake`
+brings it up to date there with one update for all changes since.
 
 ======  ======================================
 symbol  name
@@ -66,8 +64,8 @@ class KernelInParts(Protocol):
     """A symmetric positive semidefinite matrix K of which only parts are computed.
 
     An *image* is what a kernel keeps of K c; only the kernel itself reads it. Positions and coefficients are NumPy
-    arrays; images and values are arrays of `place`. A kernel may have an attribute ``progress``: a function that is
-    called after each round with an estimate of how much of the solve is done, from 0 to 1.
+    arrays; images and values are arrays of `place`. A function ``progress`` is called with the share of the solve that
+    is done.
     """
 
     place: Any
@@ -390,7 +388,6 @@ class Slopes:
 
     @property
     def violation(self) -> float:
-        """How far the samples that are not at rest are from being optimal, as in libsvm."""
         return max(0.0, self.top - self.low)
 
 
@@ -468,8 +465,8 @@ class State:
     def choose(self, slopes: Slopes, size: int) -> np.ndarray:
         """At most `size` samples, in increasing order, with the pair that violates most among them.
 
-        Half of them are new, as far as there are samples that violate: those that violate most on either side. The
-        others are those of the last working set that are closest to violating.
+        Half of them are new, those that violate most on either side; the others are those of the last working set that
+        are closest to violating, so that a sample is given up only after it has met some of the others.
         """
         xp, place = self.xp, self.place
         middle = 0.5 * (slopes.top + slopes.low)

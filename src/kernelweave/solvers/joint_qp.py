@@ -355,7 +355,6 @@ class _Problem:
 
 
 def _settled(old, new):
-    """Whether the free alphas are few and most of them were free before."""
     free = np.count_nonzero(new)
     return 0 < free <= MOST_FREE and np.count_nonzero(old != new) <= SETTLED * free + FEW
 
@@ -370,8 +369,8 @@ def _signed(alpha, labels):
 def balance(alpha, labels):
     """Lower some alphas, in place, until every class gains as much as it gives.
 
-    What class l gives to class y is the sum of alpha_i^l over samples of y. Any flow is a circulation plus paths from
-    classes that give too much to classes that gain too much; the paths are taken off one by one.
+    Any flow is a circulation plus paths from classes that give too much to classes that gain too much; the paths are
+    taken off one by one.
     """
     k = len(alpha)
     flow = np.stack([np.bincount(labels, row, minlength=k) for row in alpha])  # flow[l, y]

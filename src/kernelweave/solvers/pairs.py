@@ -21,10 +21,9 @@ K_ii + K_jj - 2 K_ij    curvature
 e                       insensitivity
 ======================  ==========================================================
 
-Both selections are one vectorised pass each: a float is compared through its bit pattern (the order of
-non-negative floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one
-integer maximum finds value and place. The values compared are distances from a reference close to the
-current multiplier, so the bits given up are far below the violation itself.
+Both selections are one vectorised pass each: a float is compared through its bit pattern (the order of non-negative
+floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one integer maximum finds
+value and place. The bits given up are far below the violation.
 
 The block is a list of samples; rows of its kernel are copied out of K when a step first needs them, side by
 side, so that the loops run over short contiguous rows that stay in the cache. A Newton step takes about as long as
@@ -40,8 +39,7 @@ The step follows d to the first bound that a sample meets, pins that sample ther
 multiplier, and goes on towards the best d that is left: an active set method that raises the objective all the way and
 for which one factor of K_FF serves throughout. A step that rounding keeps from raising it is taken back. A ridge keeps
 the factor of a rank-deficient kernel defined; slopes are taken from their mean, or b 1 / ridge would be far larger than
-d. The Cholesky factors are our own because they are as fast as LAPACK's at this size, use one thread, and compile in a
-fraction of the time.
+d. The Cholesky factors are our own: as fast as LAPACK's at this size, in one thread.
 """
 
 from __future__ import annotations
@@ -97,7 +95,6 @@ def bits(value):
 
 @compiled(inner=True, error_model="numpy")
 def up_shift(c, upper, insensitivity):
-    """up_i - g_i."""
     if c >= upper:
         return -np.inf
     return -insensitivity if c >= 0.0 else insensitivity
@@ -105,7 +102,6 @@ def up_shift(c, upper, insensitivity):
 
 @compiled(inner=True, error_model="numpy")
 def down_shift(c, lower, insensitivity):
-    """down_i - g_i."""
     if c <= lower:
         return np.inf
     return -insensitivity if c > 0.0 else insensitivity

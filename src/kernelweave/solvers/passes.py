@@ -20,7 +20,6 @@ from .ridge import best_response
 
 @compiled(inner=True)
 def _response(f, p, lower, upper, h, e):
-    """The loss at a value, and c."""
     z = p - f
     c = best_response(z, lower, upper, h, e)
     return z * c - e * abs(c) - 0.5 * h * c * c, c
@@ -49,8 +48,8 @@ def _pull(F0, F1, F2, F3, g0, g1, g2, g3, pulled, first, last):
 def one_output(F, offsets, w, b, a, p, lower, upper, h, e, pulled, slopes, sums):
     """A pass over rows of F with one output.
 
-    F has shape (n, n_features), a (n, n_kernels), p, lower, upper and h (n,). `pulled` (n_features,) is added to,
-    `slopes` (n, n_kernels) gets dP/da = -c s, and the sums of losses and of c are added to `sums` (2,).
+    `pulled` (n_features,) is added to, `slopes` (n, n_kernels) gets dP/da = -c s, and the sums of losses and of c are
+    added to `sums` (2,).
     """
     n, n_kernels = F.shape[0], len(offsets) - 1
     i = 0
@@ -98,9 +97,8 @@ def one_output(F, offsets, w, b, a, p, lower, upper, h, e, pulled, slopes, sums)
 def respond(scores, b, a, p, lower, upper, h, e, G, slopes, sums):
     """What each sample of a tile pulls with, from its scores; any number of outputs.
 
-    `scores` has shape (n_kernels, n, n_outputs), b (n_outputs,), a (n, n_kernels), p, lower, upper and h
-    (n, n_outputs). G, of the shape of the scores, gets a c, `slopes` (n, n_kernels) gets dP/da = -sum_r c s, and the
-    sums of losses and of c are added to `sums` (2, n_outputs).
+    G, of the shape (n_kernels, n, n_outputs) of the scores, gets a c, `slopes` (n, n_kernels) gets dP/da = -sum_r c s,
+    and the sums of losses and of c are added to `sums` (2, n_outputs).
     """
     n_kernels, n, n_outputs = scores.shape
     for i in range(n):

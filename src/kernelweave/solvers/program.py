@@ -217,7 +217,6 @@ def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray
 
 
 def _semidefinite(H: np.ndarray) -> np.ndarray:
-    """Matrices of shape (..., P, P) made symmetric and without negative eigenvalues."""
     values, vectors = np.linalg.eigh(0.5 * (H + np.swapaxes(H, -1, -2)))
     return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 

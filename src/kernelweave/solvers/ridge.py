@@ -135,8 +135,7 @@ def solve_ridged_qp(
 def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: float) -> None:
     """Raise a `ValueError` where rounding of K hides the diagonal, 1 / C, that is added to it.
 
-    Rounding moves eigenvalues of K by up to n 2^-52 of its largest entry, which stands on its diagonal; what is added
-    is then lost in it, for a kernel that is positive semidefinite too, and the gap says nothing.
+    Rounding moves eigenvalues of K by up to n 2^-52 of its largest entry; what is added is then lost in it.
     """
     largest = float(np.abs(K.diagonal()).max())
     if gap > abs(objective) and len(K) * np.finfo(float).eps * largest >= diagonal.min():
@@ -149,7 +148,6 @@ def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: f
 
 @compiled(inner=True, error_model="numpy")
 def best_response(z, lower, upper, quadratic, insensitivity):
-    """v(z) of one sample, where quadratic is positive."""
     v = (z - insensitivity) / quadratic if z > insensitivity else 0.0
     if z < -insensitivity:
         v = (z + insensitivity) / quadratic
@@ -239,10 +237,7 @@ def responses(
 
 
 def factorise(copied: Callable[[], np.ndarray], diagonal: np.ndarray, error: str) -> tuple[np.ndarray, bool]:
-    """Cholesky factor of a matrix with this diagonal, or with a little more where rounding makes that indefinite.
-
-    The matrix is copied anew for each attempt, and overwritten.
-    """
+    """Cholesky factor of a matrix with this diagonal, or with a little more where rounding makes that indefinite."""
     extra = 0.0
     for _ in range(6):
         H = copied()

@@ -7,8 +7,7 @@
 
 All of them are bound by memory, not by arithmetic. The sum of a stack reads the lower triangles of three matrices at a
 time and mirrors each band of rows while it is still in the cache; matrices of weight 0, and rows of a matrix whose gate
-is 0, are not read. Kernels that are computed one by one are added to the first of them, so that two matrices are in
-memory. Derivative and images read only what nonzero coefficients touch.
+is 0, are not read. Derivative and images read only what nonzero coefficients touch.
 
 ======  ====================================
 symbol  name
@@ -61,8 +60,8 @@ def sum_kernels(
     kernel, which multiplies the rows of that kernel; `column_weights` (n_columns, P) multiply the columns, where these
     are other samples than the rows (for kernels computed one by one).
 
-    The sum is put into `out`, for a stack of the type of the stack, or, with `add`, added to it (for a stack:
-    a symmetric matrix); by default it is a new matrix, or the first of the kernels that are computed one by one.
+    The sum is put into `out` or, with `add`, added to it (for a stack: a symmetric matrix of its type); by default it
+    is a new matrix, or the first of the kernels that are computed one by one, so that two are in memory.
 
     >>> stack = np.array([np.eye(2), np.ones((2, 2))])
     >>> sum_kernels(stack, np.array([1.0, 0.5]))
@@ -134,8 +133,7 @@ def _zeros(weights, column_weights, dtype, out):
 def gated_pullback(matrices: np.ndarray, gates: np.ndarray, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """The gradient of -1/2 sum_r c_r' K c_r by the gates, K being their sum with these gates; in double precision.
 
-    `rows` are the samples with coefficients, `coef` of shape (n_rows, n_outputs) those of them; the gradient, of shape
-    (n, P), is zero at the others.
+    `rows` are the samples with coefficients; the gradient, of shape (n, P), is zero at the others.
 
     >>> gated_pullback(np.ones((1, 2, 2)), np.array([[1.0], [0.5]]), np.array([1]), np.array([[2.0]]))
     array([[ 0.],

@@ -84,7 +84,6 @@ def powers32(S):
 
 @compiled
 def powers64(S):
-    """2^S of a float64 array of exponents that are at most 0 but for rounding, in place."""
     for i in range(S.shape[0]):
         row = S[i]
         for j in range(len(row)):
@@ -172,7 +171,6 @@ def chi_squared_distances(A, B, S):
 
 @compiled(fastmath={"contract"})
 def add_weighted(S, left, right, out):
-    """out[i, j] += left[i] S[i, j] right[j], in float64."""
     for i in range(S.shape[0]):
         row, to, factor = S[i], out[i], left[i]
         for j in range(len(row)):
@@ -211,7 +209,6 @@ def add_rows(S, positions, coef, out, first):
 
 @compiled(error_model="numpy")
 def standardize(X, mean, spread, farthest, out):
-    """out = (X - mean) / spread, with absolute values cut at `farthest`; X and the constants are float64."""
     for i in range(X.shape[0]):
         row, to = X[i], out[i]
         for j in range(len(mean)):

@@ -23,7 +23,7 @@ prediction                      `scores`, `crossed`, `values_in`, `restrict`
 ==============================  =======================================================================
 
 A combiner says which operations it needs beyond weighted sums, and why (`Combiner.needs`); a stack says what it offers
-(`offers`). One check in front of a fit compares the two.
+(`offers`).
 """
 
 from __future__ import annotations
@@ -412,9 +412,8 @@ def missing_factor(
 ) -> np.ndarray:
     """(sum_m eta_m / sum_{m present} eta_m)^(1/2) of each sample, given which views it has; 1 where it has none.
 
-    Messages name samples by `views`, which is None where those that cannot be used are known. A sample that has none of
-    the views whose kernels have a weight is an error where `missing` is "refuse", and a warning for "warn"; for "never"
-    every sample needs every view. `owner` is what errors call the combiner.
+    Messages name samples by `views`, which is None where those that cannot be used are known; `missing` and `owner` are
+    those of `TrainingStack.scaling`.
     """
     if missing == "never":
         if views is not None:
@@ -431,7 +430,6 @@ def missing_factor(
 
 
 def without_views(sample: str, names: list[str], eta: np.ndarray, missing: str) -> None:
-    """Refuse, or warn of, a sample that has none of the views whose kernels have a weight."""
     used = ", ".join(name for name, weight in zip(names, eta, strict=True) if weight > 0)
     problem = f"{sample} has none of the views whose kernels have a weight ({used})"
     if missing == "refuse":

@@ -10,7 +10,6 @@ explicit features, by L-BFGS on weight vectors, biases and theta together:
 At the optimum over (w, b) this is J(theta) + penalty(theta), so that no machine has to be solved within the descent:
 one pass over the data is one evaluation. The descent ends where `WINDOW` iterations together bring a relative progress
 below the tolerance (single ones vary too much); the machine is solved afterwards at the final theta, to a small gap.
-Both serve every family of kernels.
 """
 
 from __future__ import annotations
@@ -75,8 +74,7 @@ class Watch:
 class DescentRun(ABC):
     """Descents over the same samples, with their history.
 
-    Progress is measured over `window` iterations; `total` solves or passes were made, `count` of them since the last
-    row of the history; `risk` is the least of the held-out samples so far.
+    Progress is measured over `window` iterations; `total` solves or passes were made, `count` since the last row.
     """
 
     window = 1
@@ -125,7 +123,6 @@ class DescentRun(ABC):
         return self.best is not None and iteration - self.best[0] >= PATIENCE
 
     def watched(self, end: Descent) -> Descent:
-        """The end of a descent, or where the held-out samples had the least risk."""
         if self.best is None:
             return end
         _, theta, value, solution = self.best
@@ -230,7 +227,6 @@ BEGINNING = 0.5
 
 
 def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, Solution]:
-    """The kernel at theta; the machine begins where the descent ended."""
     return family.finish(theta), solution
 
 
@@ -238,8 +234,7 @@ def finished(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, S
 class JointProblem:
     """What a joint descent minimises, and what follows it.
 
-    `primal` is the function of all parameters and its gradient, with `parts` and `join` (`engines.primal`),
-    and `diagonal` that of its Hessian, see `minimize_lbfgs`. It begins at the weight vectors and biases of `solution`.
+    `diagonal` is that of the Hessian, see `minimize_lbfgs`. It begins at the weight vectors and biases of `solution`.
     ``finish(family, theta, solution)`` gives the combined kernel at the end, and where its machine begins.
     """
 

@@ -3,9 +3,7 @@
     q_m = ||F_m'c||^2,      F_m: features of kernel m without weights, rows multiplied by the factors of missing views
     <K_m, T> = ||sum_i w_i phi_im z_i'||^2,      <K_m, K_h> = ||sum_i w_i phi_im phi_ih'||^2
 
-Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back. A
-sample's fold, and whether it is held out, depend on a hash of its position, so that they do not depend on how samples
-are divided into blocks.
+Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back.
 
 F'c of the machine's last pass contains the amplitudes (eta_m)^(1/2), which are 0 for a kernel with weight 0, so that
 such kernels take one more pass, without weights. With these vectors, w_m = (eta_m)^(1/2) F_m'c is where a solve at
@@ -81,7 +79,6 @@ class WeightAmplitudes:
         self.eta, self.reference = eta, eta if reference is None else reference
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
-        """Amplitudes of a block, equal rows where no view is missing; in the place of the block's arrays."""
         place = place_of(block.weight)
         if block.present is None:
             root = place.asarray(np.sqrt(self.eta)[None, :], "float64")
@@ -217,8 +214,7 @@ def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndar
 class Features(TrainingStack):
     """Feature maps of several kernels, and the blocks that have their features.
 
-    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only), and `n_samples`
-    is that of all blocks.
+    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only).
     """
 
     offers = frozenset({"eigenvalues"})
@@ -250,11 +246,9 @@ class Features(TrainingStack):
         return int(self.offsets[-1])
 
     def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
-        """One number of each kernel for each of its features, as a column."""
         return np.repeat(by_kernel, np.diff(self.offsets))[:, None]
 
     def norms(self, vectors: np.ndarray) -> np.ndarray:
-        """The squared norm of each kernel's part of vectors (n_features, n_outputs): (n_kernels, n_outputs)."""
         return np.stack([(vectors[span] ** 2).sum(axis=0) for span in spans_of(self.offsets)])
 
     # Operands
@@ -282,7 +276,6 @@ class Features(TrainingStack):
         """None: coefficients are those of features."""
 
     def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
-        """The size of the objective, at least 1 for machines with targets."""
         return size_of(objective, machine.total)
 
     # Gates
@@ -455,7 +448,6 @@ class Features(TrainingStack):
         return counts
 
     def outputs(self, machine: Machine, *, reads_gram: bool) -> list[tuple[TrainingStack, Machine, np.ndarray | None]]:
-        """Blocks keep their features and have the losses and targets of one output."""
         found: list[tuple[TrainingStack, Machine, np.ndarray | None]] = []
         for output, (_, part) in enumerate(machine.outputs()):
             blocks = self.engine.replace(_one_output, output, part.n_classes > 0)
@@ -468,7 +460,6 @@ class Features(TrainingStack):
         return self.reservoir.presence(views, active)
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
-        """phi_m of new samples times its weight vectors, which the amplitudes of training samples are part of."""
         return self.maps[m].transform(views, present) @ coef[self.offsets[m] : self.offsets[m + 1]]
 
     def crossed(self, parts: Iterable[Any], left: np.ndarray, right: Any) -> np.ndarray:
@@ -489,7 +480,6 @@ class Features(TrainingStack):
         return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
 
     def n_compared(self, coef: np.ndarray) -> np.ndarray:
-        """With how many landmarks, or other raw values, each kernel compares a new sample."""
         return np.array([float(found.n_raw) for found in self.maps])
 
     def feature_weights(self, m: int, coef: np.ndarray, right: Any) -> np.ndarray | None:
@@ -617,7 +607,6 @@ def _spread(block: Block, means: np.ndarray, inner: np.ndarray) -> np.ndarray:
 
 
 def _two_sided(maker: Any, labels: np.ndarray, n_outputs: int) -> Machine:
-    """The machine of labels from 0: one output, or each class against the others; each sample costs 1."""
     bound = np.ones(len(labels))
     if n_outputs == 1:
         return maker.for_targets(2.0 * labels - 1.0, bound)

@@ -3,8 +3,7 @@
 A *part* has the stack and the machine of the samples that are left, and judges solutions by the others. Samples in
 memory are divided by positions. In blocks, which samples are held out depends on a hash of their positions, so that
 nothing as long as the data is needed and the choice does not depend on how samples are divided into blocks; held-out
-samples stay where they are, without a loss. Where there are many samples, a part of them is enough to choose a penalty
-with; that part is copied.
+samples stay where they are, without a loss.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ Judged = tuple[np.ndarray, Any]  # theta and what was learned with it
 class LossSums:
     """Sums over held-out samples of the losses of several solutions, and of their weighted products.
 
-    `count`, `weight` and `square` are the number of samples and sums of their weights and of the squares of these;
-    `losses`, `weighted` and `squared` sums of losses, times 1, the weights and their squares; `products` those of
-    products of losses of two solutions, times the squares.
+    `square` is the sum of squared weights; `losses`, `weighted` and `squared` sums of losses, times 1, the weights and
+    their squares; `products` those of products of losses of two solutions, times the squares.
     """
 
     count: float
@@ -95,7 +93,6 @@ class ExactPart:
         self.judge = machine.subset(held_out)
 
     def _values(self, family: Any, theta: np.ndarray, solution: Solution) -> np.ndarray:
-        """Raw values of the held-out samples; `family` is that of all samples."""
         kernel = family.at(theta)
         return kernel.between(self.held_out, self.training, solution.coef) + solution.intercept
 
@@ -204,7 +201,6 @@ class Split:
     exempt: np.ndarray | None = None
 
     def keys(self, block: Block) -> np.ndarray:
-        """Numbers from 0 to 1 for the samples that take part; above 1 for others."""
         return uniform_keys(block.first, block.n_samples, self.seed) / self.share
 
     def held_out(self, keys: np.ndarray, labels: Any) -> np.ndarray:
@@ -233,7 +229,6 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 
 def some(block: Block, index: np.ndarray) -> Block:
-    """Some of the samples of a block, with features and codes of their own."""
     nobody = slice(0, 0)
     features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
     for rows in ranges(block.n_samples, TILE):
@@ -296,7 +291,6 @@ class Judge:
         return found
 
     def _losses(self, values: np.ndarray, losses: DualTerms, labels: Any) -> np.ndarray:
-        """1 for each wrong class, or squared errors, summed over outputs."""
         if not self.classifies:
             return ((values - losses.linear) ** 2).sum(axis=1)
         predicted = values[:, 0] > 0.0 if values.shape[1] == 1 else values.argmax(axis=1)
@@ -335,8 +329,7 @@ class Folds:
 class Scores:
     """Sums over held-out samples that have the view, from which scores are computed.
 
-    `trained` has the number of samples that each fold is trained with, `moments`, of shape (5, n_targets), sums of
-    predictions, of targets, of the squares of both, and of their products.
+    `moments`, of shape (5, n_targets), are sums of predictions, of targets, of the squares of both, and of products.
     """
 
     count: float

@@ -2,7 +2,6 @@
 
 Codes are what a gating model reads of a sample. Where features are held, codes are computed once and held beside them,
 in the same precision; where features are computed again in every pass, codes are too, or they would be a copy of X.
-`GateTotals` are what weights and summaries of gates are made of.
 
 Explicit features of projected samples are functions of the projection W:
 
@@ -24,9 +23,6 @@ The function that is minimised is a sum over samples,
 
     P(u, b, theta) = sum_m penalty_m(u_m, W_m) + total sum_r b_r + sum_i loss_i(f_i) + penalty(theta)
     f_ir = sum_m eta_m(x_i|V, T) <u_mr, phi_m(W_m' x_i^m)> + b_r,      theta = (V, T, W)
-
-and one pass over the data gives value and gradient by all parameters. At the optimum over (u, b) it is J(theta) of the
-approximate kernel plus the penalties, so that no machine has to be solved within the descent.
 """
 
 from __future__ import annotations
@@ -106,7 +102,6 @@ class Coding:
         return dataclasses.replace(block, codes=codes, views=None)
 
     def on_device(self, block: Any) -> Any:
-        """The same for a block on a device, where codes are always held."""
         return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
 
 
@@ -125,9 +120,8 @@ def encoded(gate: Any, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
 class GateTotals:
     """Sums over samples, for each class (one row where there are no classes).
 
-    `count`, of shape (2, n_classes), is the number of samples, and of those with a loss (support vectors). `weights`,
-    `gates` and `opened`, of shape (2, n_classes, n_kernels), are sums of squared gates and of gates, and how many are
-    open, over all samples and over support vectors.
+    Each is over all samples and over support vectors: `count` of shape (2, n_classes), and `weights`, `gates` and
+    `opened` (squared gates, gates, and how many are open) of shape (2, n_classes, n_kernels).
     """
 
     count: np.ndarray
@@ -136,11 +130,7 @@ class GateTotals:
     opened: np.ndarray
 
     def table(self, kernels: Sequence[str], classes: Any = None) -> pd.DataFrame:
-        """Mean weight and gate of each kernel, and the share of samples for which it is open.
-
-        The columns are ``samples`` ("training" and "support"), ``class`` ("all" is first), ``kernel``, ``weight``,
-        ``gate`` and ``share``; `classes` are the labels, sorted.
-        """
+        """Mean weight and gate of each kernel, and the share of samples for which it is open."""
         parts = []
         labels = [] if classes is None else list(classes)
         sets = [("all", slice(None)), *((label, slice(k, k + 1)) for k, label in enumerate(labels))]
@@ -156,7 +146,6 @@ class GateTotals:
 
 
 def in_every_place(function: Any) -> Any:
-    """A function of blocks of the host that takes blocks on a device, too."""
     return on_device(function)(function)
 
 
@@ -277,7 +266,6 @@ class LinearTerm(Term):
         return self.width
 
     def whitening(self, W: np.ndarray) -> np.ndarray:
-        """W: raw values are the features x."""
         return W
 
     def features(self, Z: np.ndarray) -> np.ndarray:
@@ -357,17 +345,13 @@ class NystroemTerm(Term):
         return by_points, self.landmarks.T @ self.kernel.kernel.pullback(Z, self.points, by_values)
 
     def penalty(self, u: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """1/2 v' K_LL v with v = R u."""
         v = self.basis @ u
         image, pulled = self.kernel.contract(self.points, v)
         return 0.5 * float(np.vdot(v, image)), self.basis.T @ image, self.landmarks.T @ pulled
 
 
 class ProjectedMap(FeatureMap):
-    """phi(W' x), where x are the normalised features of a kernel's view, which `kernel` reads.
-
-    W (`directions`) is of shape (n_columns, n_components), and `term` is that at W.
-    """
+    """phi(W' x), where x are the normalised features of a kernel's view, which `kernel` reads."""
 
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):
         self.features, self.kernel, self.directions = features, kernel, directions
@@ -460,11 +444,7 @@ def _present(block: Block, rows: slice, n_kernels: int) -> np.ndarray:
 
 
 class ProjectedPrimal(Vectors):
-    """P and its gradient, over vectors [u, b, theta].
-
-    The features of the blocks are those that are projected; `total` is what a bias costs, and `penalty` gives value and
-    gradient of theta's.
-    """
+    """P and its gradient, over vectors [u, b, theta]."""
 
     def __init__(
         self,

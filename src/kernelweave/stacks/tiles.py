@@ -152,7 +152,6 @@ class TileSums(ExactSums):
         return TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
-        """Take another scaling; images of earlier sums are no longer right then."""
         if not np.array_equal(scaling, self._latest.left[:, 0]):
             self._latest = self._start(scaling)
 

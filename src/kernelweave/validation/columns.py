@@ -92,10 +92,7 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
 
 
 def _in_order(X: pd.DataFrame, names: np.ndarray) -> pd.DataFrame:
-    """The features of these names, in this order, where some columns of X are sparse rows.
-
-    A view that was dense in the fit may be sparse here: each run of features that are in one sparse column makes one.
-    """
+    """The features of these names, in this order, where some columns of X are sparse rows."""
     is_sparse = np.array([hasattr(dtype, "features") for dtype in X.dtypes])
     places = {X.columns[place]: place for place in np.flatnonzero(is_sparse)}
     column = np.array([places.get(name.partition(SEPARATOR)[0], -1) for name in names])

@@ -75,10 +75,8 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
 def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """X of a prediction, and the names of its columns or None.
 
-    Columns that the model does not use may be absent from a data frame. Where columns are named by view
-    (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other
-    names must be those of the fit, in that order, as in scikit-learn. `used` has the positions of the columns that the
-    model reads.
+    Where columns are named by view they are found by name, and a view may be absent; see `columns.by_name`. Other names
+    must be those of the fit, in that order, as in scikit-learn. `used` has the positions of the columns that are read.
     """
     names = getattr(estimator, "feature_names_in_", None)
     X = _one_table(X)
@@ -198,10 +196,7 @@ def _check_finite(y: np.ndarray, labels: pd.Index | None) -> None:
 
 
 def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.ndarray, list[Any] | None]:
-    """Numbers to predict, and the names of the targets where y has two dimensions, a column for each target.
-
-    Names are those of a data frame's columns, else positions. NaN and text are errors that name the target.
-    """
+    """Numbers to predict, and the names of the targets where y has two dimensions, a column for each target."""
     check_array_of_numpy(y, "y")
     check_plain(y, "y of a regression")
     names = list(getattr(y, "columns", ()))
@@ -333,7 +328,6 @@ def without_mask(X: Any) -> Any:
 
 
 def check_plain(values: Any, what: str) -> None:
-    """Raise a `ValueError` where an array or series that must be numbers is masked, or holds dates or time spans."""
     check_unmasked(values, what)
     if holds_dates(values):
         raise ValueError(f"{what} holds dates or time spans; turn them into numbers, such as days since the first date")
@@ -430,7 +424,6 @@ def check_array_of_numpy(values: Any, what: str) -> None:
 
 
 def _is_foreign(table: Any) -> bool:
-    """Whether something is a data frame or series of polars or pyarrow."""
     module = type(table).__module__.partition(".")[0]
     return module in _LIBRARIES and any(hasattr(table, name) for name in ("to_numpy", "column_names", "collect"))
 

@@ -55,7 +55,6 @@ Kind = Callable[[Any, Sizes, str], None]
 class Schema:
     """What objects of a class consist of.
 
-    `attributes` are those that prediction reads; all of them are there, but for those of `optional` kind.
     ``rule(value, sizes, path)``, called last, is for what concerns several attributes. `transient` attributes are not
     saved; their callables make them anew.
     """
@@ -97,7 +96,6 @@ def schema_of(cls: type) -> Schema:
 
 
 def is_entry(value: Any) -> bool:
-    """Whether a value is one that cells and labels may be: text, a number, or None."""
     return value is None or isinstance(value, str | bool | int | float | np.generic)
 
 
@@ -112,7 +110,6 @@ def refuse(path: str, what: str) -> None:
 
 
 def expect(expected: int, length: int, path: str, what: str = "") -> None:
-    """Refuse a length that is not the expected one; the message says what it is the number of."""
     if length != expected:
         named = f" ({what.replace('_', ' ')})" if what else ""
         refuse(path, f"has the length {length} where {expected}{named} is expected")
@@ -200,10 +197,7 @@ def flags(*shape: str | int) -> Kind:
 def positions(
     *shape: str | int, low: int = 0, below: str | None = None, ascending: bool = False, filled: bool = False
 ) -> Kind:
-    """An array of positions from 0, or from `low`, among as many things as the size `below` says.
-
-    Inside an object of a user's class that size may be unknown.
-    """
+    """An array of positions from 0, or from `low`, among as many things as the size `below` says."""
     whole = array("i", *shape, filled=filled)
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
@@ -389,8 +383,7 @@ def either(*kinds: tuple[type | tuple[type, ...], Kind]) -> Kind:
 def part(classes: type | tuple[type, ...] | str, *shared: str, **renamed: str) -> Kind:
     """An object of these classes, which agrees with its owner in the shared sizes, some under other names there.
 
-    A class of a package above is given by its name. Objects of a user's class are checked less strictly than others:
-    it may have any attributes, and need not have those of our schemas.
+    A class of a package above is given by its name. Objects of a user's class may have any attributes.
     """
     names = {**{name: name for name in shared}, **renamed}
 

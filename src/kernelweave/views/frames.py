@@ -214,8 +214,8 @@ SMALL = 10**6  # cells of a data frame that may be held as one array, too
 class KeptColumns:
     """Some columns of a table of shape (n_samples, n_features), in blocks of one type.
 
-    `blocks` are pairs of column positions, ascending, and values, contiguous by rows. `sparse` are triples of the
-    positions of the columns of a sparse view, ascending, their CSR matrix, and which samples have the view.
+    `blocks` are pairs of column positions and values; `sparse` are triples of the positions of the columns of a sparse
+    view, their CSR matrix, and which samples have the view. Positions are ascending.
     """
 
     n_samples: int

@@ -5,8 +5,7 @@ and features (`features`). Functions of blocks that serve any place (`base.in_an
 (`base.on_device`), are given it as it is, and what they return stays there until the sums over all blocks are made. All
 others are given `DeviceBlock.on_host`, whose arrays are NumPy's and whose features stay on the device.
 
-Samples cross over in pieces; features are made where they are used. What a device has to hold is found out before
-anything is made, for n samples, P kernels and numbers of `dtype`:
+What a device has to hold, for n samples, P kernels and numbers of `dtype`:
 
 ==========  =====================================================================================
 held        n x the numbers of a row (`features.aligned`)
@@ -302,8 +301,8 @@ def blocks_on_device(
 ) -> tuple[OnDevice, bool]:
     """An engine over `DeviceBlock`s, and whether features are held.
 
-    `preparation` makes a `Block` of `Rows` on the host, with targets, losses and presence; features are made here. A
-    `KernelMemoryError` says that the device has too little memory, before anything is made.
+    `preparation` makes a `Block` of `Rows` on the host, without features. A `KernelMemoryError` says beforehand that
+    the device has too little memory.
     """
     place, dtype = place.precisely(), np.dtype(preparation.dtype).name
     maps = [PlacedMap.of(found, place, dtype) for found in preparation.maps]
@@ -440,8 +439,8 @@ def values_on_device(
 ) -> np.ndarray:
     """sum_m a_m(x) <w_m, phi_m(x)> of new samples, computed in float64, whitening folded into w.
 
-    Features are made on the device, piece by piece, and leave as one number per output. Amplitudes, of shape (n_new,
-    n_kernels), are 0 for kernels that are not to be computed; `coef` has the shape (n_features, n_outputs).
+    Amplitudes, of shape (n_new, n_kernels), are 0 for kernels that are not to be computed; `coef` has the shape
+    (n_features, n_outputs).
     """
     place = place.precisely()
     maps, offsets = maps_at(stack, place), stack.offsets

@@ -152,10 +152,7 @@ TILE_VALUES = 2**25  # raw values in memory at once
 
 
 class Part(ABC):
-    """What is held of the samples of a block for one kernel, and raw values from it.
-
-    Raw values are float64 where the whitening would enlarge rounding (`features.base`).
-    """
+    """What is held of the samples of a block for one kernel, and raw values from it."""
 
     dtype: str
 

@@ -1,8 +1,5 @@
 """The compiled programs of `device`: nothing of the size rows x columns is stored.
 
-Feature vectors are rows of `WIDTH` numbers that TF32 holds exactly, so that products are exact and sums are in float32.
-For a Gaussian the last six columns make the product the exponent itself, in powers of 2 (see `device`):
-
     <a, b> = <x, z> - ||x||^2 / 2 - ||z||^2 / 2        k(x, z) = 2^<a, b>
 
 Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed. Positions in arrays
@@ -200,10 +197,7 @@ def block_tiles(
     KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ADDED: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """out[i, j] = sum_g left_factor[g, i] k_g(x_i, x_j) right_factor[g, j], in float64, in whole tiles.
-
-    `ADDED`: out is added to.
-    """
+    """out[i, j] = sum_g left_factor[g, i] k_g(x_i, x_j) right_factor[g, j], in float64, in whole tiles."""
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     j = tl.program_id(1) * BN + tl.arange(0, BN)
     target = out + i.to(tl.int64)[:, None] * size + j[None, :]

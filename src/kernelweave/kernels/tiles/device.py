@@ -103,10 +103,7 @@ class Packed:
 
 
 def pack(features: list[Any], factors: list[Any], kind: str, place: Place) -> Packed:
-    """Pack the features (in units, rounded) of several kernels of one kind and width.
-
-    The list of features is emptied as they are packed, so that each is freed in its turn.
-    """
+    """Pack the features (in units, rounded) of kernels of one kind and width, which leave the list one by one."""
     width = packed_width(kind, features[0].shape[1])
     n, count = features[0].shape[0], len(features)
     found = place.zeros((count, n, width) if kind in PRODUCTS else (count, width, n), "float32")
@@ -144,11 +141,7 @@ def is_served(source: Source) -> bool:
 
 @dataclass(frozen=True)
 class Group:
-    """Kernels that one launch serves: their positions in the stack, their sources, and tensors for the programs.
-
-    `positions` and `order` are their positions in the stack and in the group (0, 1, ...); `coef0` is in float32 and
-    `gain` in float64.
-    """
+    """Kernels that one launch serves: their positions in the stack and in the group, their sources, and tensors."""
 
     kernels: list[int]
     members: list[PointSource]
@@ -161,7 +154,6 @@ class Group:
 
     @property
     def function(self) -> PointFunction:
-        """The function of the first kernel; all have its kind and degree."""
         return self.members[0].function
 
     @property

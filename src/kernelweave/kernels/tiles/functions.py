@@ -39,10 +39,6 @@ Its values must be in `RANGE` too, or float32 would not hold them. A linear kern
 products with coefficients need no kernel values, and cost almost nothing. A kernel that is centred is in float64 where
 k(x, x) falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision
 is not enough either, and there is a warning.
-
-The tensor cores of a CUDA device multiply numbers of 11 significant bits (TF32). Features are rounded to these once,
-when they are read, so that every product of them is exact wherever it is computed, and norms are those of the rounded
-features.
 """
 
 from __future__ import annotations
@@ -262,7 +258,6 @@ PRODUCTS = SERVED[:2]
 
 @cache
 def is_fused(place: Place) -> bool:
-    """Whether kernels of a place are computed by fused programs: on a CUDA device, with Triton."""
     return place.is_cuda and not place.precise and find_spec("triton") is not None
 
 

@@ -172,7 +172,6 @@ def images(
 
 
 def _constants(side: Side, index: np.ndarray | None) -> Side:
-    """Factors, diagonal and means of some samples of a side, without their features."""
     means = None if side.means is None else _at(side.means, index)
     return Side(None, _at(side.factor, index), _at(side.diagonal, index), means)
 
@@ -287,6 +286,5 @@ def pays(sources: Sequence[Source]) -> bool:
 
 
 def precision_of(sources: Sequence[Source]) -> np.dtype:
-    """The precision of rows: float64 where one of the kernels is computed in it."""
     first = np.arange(1)
     return np.result_type(np.float32, *(source.block(first, first).dtype for source in sources))

@@ -58,10 +58,9 @@ TILE_VALUES = 2**22  # kernel values that are in memory at once
 class Side:
     """The samples on one side of a kernel, in one place.
 
-    `features` are what the source compares: an array of shape (n, n_columns), ids, or whatever else it reads. `factor`
-    is what rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view. `diagonal` is
-    the normalised k(x, x), on the host, and `means` the mean of k(x, x_i) over the training samples, where the kernel
-    is centred. `cache` holds what code that computes in one place derives of the features.
+    `factor` is what rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view.
+    `diagonal` is the normalised k(x, x), on the host, and `means` the mean of k(x, x_i) over the training samples,
+    where the kernel is centred.
     """
 
     features: Any
@@ -78,8 +77,7 @@ class Side:
 class Source(ABC):
     """A base kernel between samples (rows) and others (columns), which are one `Side` where both are those of the fit.
 
-    A raw source has no normalizer. `everything` is all training samples, not normalised, which new samples need where
-    the kernel is centred.
+    `everything` is all training samples, not normalised, which new samples need where the kernel is centred.
     """
 
     normalizer: Normalizer | None = None
@@ -158,7 +156,6 @@ class Source(ABC):
 
     @property
     def mean(self) -> float:
-        """The mean of k over all pairs of training samples, where the kernel is centred."""
         return getattr(self.normalizer, "mean_", 0.0)
 
     def subset(self, index: np.ndarray) -> Self:
@@ -248,7 +245,6 @@ class PointSource(Source):
         return host_values(self.function, A, B) if self.place.is_host else self.function.values(A, B, self.place)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
-        """A linear kernel needs no values: A (B' coef)."""
         if self.function.kind != "linear":
             return super().products(A, B, coef, n_rows)
         return self.function.gain * (A @ (B.T @ coef))
@@ -344,10 +340,7 @@ def _means(raw: np.ndarray, known: Any, place: Place) -> np.ndarray:
 
 
 class MatrixSource(Source):
-    """Values looked up in a matrix by the ids of samples; what is compared are ids.
-
-    On the host the matrix stays as the user gave it; another place gets a copy of it, once, in `dtype`.
-    """
+    """Values looked up in a matrix, on the host the user's own, by the ids of samples; what is compared are ids."""
 
     def __init__(self, function: MatrixFunction, views: Views, place: Place, dtype: str):
         self.function, self.place, self.dtype = function, place, dtype
@@ -458,7 +451,6 @@ class ValuesSource(OwnCodeSource):
         return self.place.asarray(found, self.dtype)
 
     def products(self, A: Any, B: Any, coef: Any, n_rows: int) -> Any:
-        """A linear kernel needs no values: A (B' coef); sparse features stay sparse."""
         if not (self.kernel.is_linear and sp.issparse(A[0])):
             return super().products(A, B, coef, n_rows)
         (first, has_one), (second, has_other) = A, B

@@ -76,10 +76,7 @@ class TileStack:
     def sum_block(
         self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
     ) -> np.ndarray:
-        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric, in float64.
-
-        `left`, of shape (n_rows, n_kernels), is what these samples are multiplied by in each kernel.
-        """
+        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric, in float64."""
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
             return host.block(self.sources, rows, left, weights, chosen)

@@ -118,10 +118,7 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 
 @dataclass
 class Image:
-    """K c, of shape (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64.
-
-    It belongs to the kernels whose token is `of`.
-    """
+    """K c, (n_samples,), or each kernel's part of it, (n_samples, n_kernels): an array of the place, float64."""
 
     values: Any
     of: object
@@ -171,10 +168,7 @@ class TiledMatrix(ABC):
         return Image(self.place.xp.asarray(image.values, copy=True), image.of)
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
-        """Bring an image up to date, in place, after the coefficients of some rows changed by so much.
-
-        `targets` are the samples at which it is brought up to date; all by default.
-        """
+        """Bring an image up to date, in place, after the coefficients of some rows changed by so much."""
         wanted = self.n_samples if targets is None else len(targets)
         if self.cache is not None and self.cache.serves(len(rows), wanted):
             found = self.place.take(self.cache.times(rows, change), targets)
@@ -280,7 +274,6 @@ class TiledSum(TiledMatrix):
         return found if self.keeps_images else self._summed(found, targets)
 
     def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
-        """sum_m w_m l[i, m] images[i, m]."""
         return self.place.xp.sum(images * self.place.take(self.weighted, targets), axis=1)
 
     @cached_property
@@ -323,12 +316,10 @@ Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]
 
 
 def tile_shape(place: Place, n_columns: int) -> tuple[int, int]:
-    """Rows and columns of a tile: small on the host, whole rows on a device."""
     return (HEIGHT, WIDTH) if place.is_host else (max(1, TILE_VALUES // max(1, n_columns)), max(1, n_columns))
 
 
 def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
-    """Call a function for each task: on the threads of the host, or one after the other on a device."""
     if place.is_host:
         in_threads(lambda task, _: work(task), n_tasks)
     else:
@@ -340,8 +331,8 @@ class TiledFunction(TiledMatrix):
     """A function of the values of base kernels.
 
     ``combine(values, rows, columns)`` makes the values of K of those of `kernels` (None: all) between these samples,
-    one array of the place after the other; the arrays are new and may be written to. The diagonal is f(k_1(x, x), ...,
-    k_P(x, x)) of each sample, `factor` is l, and `index` says among which samples of `tiles` K is.
+    one array of the place after the other; the arrays are new and may be written to. `factor` is l, and `index` says
+    among which samples of `tiles` K is.
     """
 
     def __init__(

@@ -22,9 +22,7 @@ norm ball              the weights in closed form for the weight vectors of the 
 conic                  weights and dual variables together, one cone program, thesis (2.5)
 =====================  ==============================================================================================
 
-Each evaluation is one solve of a machine, no more exact than the gap so far requires. The methods take `evaluate` (of
-a point and an allowed gap, None for a first, rough one), the set of allowed weights, the wanted relative gap, the most
-evaluations, and what is called with the bundle after each evaluation. They return the bundle.
+Each evaluation is one solve of a machine, no more exact than the gap so far requires.
 
 ==========  ============================
 symbol      name
@@ -107,7 +105,6 @@ class Bundle:
 
     @property
     def gap(self) -> float:
-        """How far the best point is from the optimum at most."""
         return self.upper - self.lower
 
     @property
@@ -124,7 +121,6 @@ class Bundle:
 
     @property
     def inner_gap(self) -> float:
-        """The gap that the next evaluation may leave open."""
         return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * self.size)
 
     def visit(self, x: np.ndarray, gap: float | None) -> Evaluation:
@@ -353,7 +349,6 @@ def _reduced_direction(evaluation: Evaluation, simplex: Simplex) -> np.ndarray:
 
 
 def _longest_step(point: np.ndarray, direction: np.ndarray, simplex: Simplex) -> tuple[float, int]:
-    """Largest feasible step, and the weight that reaches its limit there."""
     falling = direction < 0.0
     steps = np.full(len(point), np.inf)
     steps[falling] = (point[falling] - simplex.lower[falling]) / -direction[falling]
@@ -493,7 +488,6 @@ def _solve_conic(
 
 
 def _incidence(program: DualProgram, n: int, width: int) -> list[sp.csc_matrix]:
-    """For each column of C, the matrix that makes it of the program's variables."""
     found = []
     for signs in program.incidence(np.arange(len(program.linear))).T:
         used = np.flatnonzero(signs)
@@ -502,14 +496,12 @@ def _incidence(program: DualProgram, n: int, width: int) -> list[sp.csc_matrix]:
 
 
 def _factor(K: np.ndarray) -> np.ndarray:
-    """L with K = L L', of full column rank."""
     values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
     useful = values > RANK * max(values[-1], np.finfo(float).tiny)
     return vectors[:, useful] * np.sqrt(values[useful])
 
 
 def _cut(program: DualProgram, matrices: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-    """l(C) and q(C) at the cone program's own solution, clipped to its bounds."""
     z = np.clip(z, program.lower, program.upper)
     intercept = float(program.linear @ z - 0.5 * program.quadratic @ z**2)
     C = np.column_stack([block @ z for block in _incidence(program, len(matrices[0]), len(z))])

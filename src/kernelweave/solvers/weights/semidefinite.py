@@ -212,6 +212,5 @@ def _solve(
 
 
 def _is_semidefinite(K: np.ndarray) -> bool:
-    """Whether a kernel is positive semidefinite but for rounding, so that there are weights to choose from."""
     values = np.linalg.eigvalsh(K)
     return bool(values[-1] > 0.0 and values[0] >= -RANGE * values[-1])

@@ -208,7 +208,6 @@ class WeightSet(ABC):
         """A point in the middle."""
 
     def penalty(self, x: np.ndarray) -> float:
-        """r(x)."""
         return self.pull * float(((x - 1.0 / len(x)) ** 2).sum())
 
     @abstractmethod
@@ -274,7 +273,6 @@ class Budget(WeightSet):
         return np.full(self.n_kernels, self.k / self.n_kernels)
 
     def smallest(self, intercept: float, forms: np.ndarray) -> float:
-        """The minimum of ``intercept - 1/2 forms'x``: the k largest forms have weight 1."""
         return float(intercept - 0.5 * np.sort(forms)[self.n_kernels - self.k :].sum())
 
     def clean(self, x: np.ndarray) -> np.ndarray:
@@ -310,7 +308,6 @@ class GroupBall(WeightSet):
         return float(intercept - 0.5 * self._norms(np.maximum(forms, 0.0), dual).max())
 
     def clean(self, x: np.ndarray) -> np.ndarray:
-        """The point on the boundary in the same direction, without groups that are nearly zero."""
         norms = self._norms(np.maximum(x, 0.0), self.p)
         norms[norms < ZERO_GROUP * norms.sum()] = 0.0
         return np.where(norms[self.groups] > 0.0, np.maximum(x, 0.0), 0.0) / norms.sum()
