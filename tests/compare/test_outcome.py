@@ -249,6 +249,17 @@ def test_the_simplest_has_the_highest_score():
     assert "The next, mean of kernels, has 80.5 %" in text and "no method here is simpler than rna alone." in text
 
 
+def test_the_next_method_is_as_good_as_the_simplest_where_it_loses_less_than_the_margin():
+    scores = {"alone:rna": [0.9] * 4, "mean": [0.88, 0.9, 0.9, 0.9]}
+    outcome = gathered(scores, margin=0.05)
+    assert outcome.verdict.kind == "as good" and outcome.verdict.other.method == "mean"
+    assert outcome.winner.method == "alone:rna"
+    text = recommendation(outcome)
+    assert text.startswith("Use rna alone: its accuracy of 90.0 % (95 % interval ")
+    assert "with 95 % confidence it loses less than 5.0 points, and no method here is simpler than rna alone." in text
+    assert gathered(scores, margin=0.004).verdict.kind == "simplest"
+
+
 def test_a_simple_method_that_wins_is_compared_with_those_that_are_simpler():
     scores = SCORES | {"localized": [0.70] * 4, "boosting": [0.90, 0.92, 0.92, 0.92]}
     outcome = gathered(scores)

@@ -100,9 +100,9 @@ class Verdict:
     ===========  =====================================================================================================
     better       the test rejects that the rival is equal, at 0.05, p corrected for the number of methods
     as good      with 95 % confidence the best simple method that is simpler loses less than the margin: it is
-                 recommended
+                 recommended; where there is none, the highest is, and the rival loses less than the margin
     cannot tell  neither; the highest is recommended
-    simplest     there is no simple method that is simpler, and none that could be better than the highest
+    simplest     there is no simple method that is simpler, and the rival may lose more than the margin
     ===========  =====================================================================================================
 
     `other` is the method that the verdict is about (None where there is one method only), `difference` how much higher
@@ -162,8 +162,8 @@ class CompareOutcome:
     @property
     def winner(self) -> MethodResult:
         """The method that is recommended: the highest, or a simpler one that is as good."""
-        verdict = self.verdict
-        return verdict.other if verdict.kind == AS_GOOD and verdict.other is not None else self.highest
+        verdict, simpler = self.verdict, self.simpler
+        return simpler if verdict.kind == AS_GOOD and simpler is not None else self.highest
 
     @property
     def baseline(self) -> MethodResult | None:
@@ -218,7 +218,7 @@ class CompareOutcome:
         pvalue = 1.0 if self.highest.pvalue is None else self.highest.pvalue
         own = Verdict(SIMPLEST, rival, test.difference, test.interval(), pvalue)
         if self.highest.is_simple and simpler is None:
-            return own
+            return dataclasses.replace(own, kind=AS_GOOD) if self._loses_less_than_margin(rival) else own
         if pvalue < LEVEL and test.difference > 0.0:
             return dataclasses.replace(own, kind=BETTER)
         if simpler is not None and self._loses_less_than_margin(simpler):

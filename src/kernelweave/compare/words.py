@@ -18,8 +18,8 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
     if not outcome.beats_chance:
         return [*no_better_than_chance(outcome), _nevertheless(outcome)]
     verdict, highest = outcome.verdict, outcome.highest
-    if verdict.kind == AS_GOOD and verdict.other is not None:
-        return [_as_good(outcome, verdict, verdict.other)]
+    if outcome.winner is not highest:
+        return [_as_good(outcome, outcome.winner)]
     return [f"Use {highest.label}: {_highest(outcome)}.", *_ties(outcome), *_against_other(outcome, verdict)]
 
 
@@ -45,7 +45,7 @@ def _nevertheless(outcome: CompareOutcome) -> str:
     )
 
 
-def _as_good(outcome: CompareOutcome, verdict: Verdict, other: MethodResult) -> str:
+def _as_good(outcome: CompareOutcome, other: MethodResult) -> str:
     return (
         f"Use {other.label}: its {_score_name(outcome)} of {outcome.written(other.score)}{_interval(outcome, other)} "
         f"is, with 95 % confidence, less than {outcome.written_difference(outcome.margin)} below the highest of "
@@ -100,8 +100,12 @@ def _against_other(outcome: CompareOutcome, verdict: Verdict) -> list[str]:
         return [f"It is better than {what} by {gap} ({ends}; {p_text(verdict.pvalue)}{corrected})."]
     lead = f"{what} has {outcome.written(other.score)}, a difference of {gap} ({ends})"
     lead = f"{lead[:1].upper()}{lead[1:]}"
+    simplest = f"no method here is simpler than {outcome.highest.label}"
+    if verdict.kind == AS_GOOD:
+        margin = outcome.written_difference(outcome.margin)
+        return [f"{lead}: with 95 % confidence it loses less than {margin}, and {simplest}."]
     if verdict.kind != CANNOT_TELL:
-        return [f"{lead}; no method here is simpler than {outcome.highest.label}."]
+        return [f"{lead}; {simplest}."]
     about = "" if verdict.needed is None else f" About {verdict.needed:,} samples would tell."
     return [f"{lead}: these data cannot tell which of the two is better.{about}"]
 
