@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernelweave import load
 from kernelweave.cli import compare as module
 from kernelweave.cli import main
 from kernelweave.compare import run as comparison_run
@@ -24,15 +25,14 @@ def folder(tmp_path, monkeypatch):
     labels.to_csv(tmp_path / "labels.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(module, "write_results", lambda out, *rest, **options: _written(out))
+    monkeypatch.setattr(module, "write_report", lambda out, *rest, **options: _written(out))
     return tmp_path
 
 
 def _written(out):
-    """The files take long, and are the matter of `compare.report`."""
-    out.mkdir(parents=True, exist_ok=True)
+    """The report takes long, and is the matter of `compare.report`."""
     (out / "report.html").write_text("")
-    return [out / "report.html", out / "best.kw"]
+    return out / "report.html"
 
 
 WORDS = ["compare", "rna.csv", "lab[red].csv", "--target", "labels.csv:ill", "--methods", "alone", "mean"]
@@ -52,19 +52,25 @@ def measured(monkeypatch):
     return calls
 
 
+def rows_of(out):
+    return [line.split("%")[0].split() for line in out.splitlines() if "%" in line and ":" not in line]
+
+
 def test_a_table_a_sentence_and_where_the_files_are(folder, capsys, measured):
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "Task: classification" in out and "Comparing 3 methods by nested cross-validation, 2 folds." in out
-    rows = [line.split("%")[0].split() for line in out.splitlines() if "%" in line and ":" not in line]
+    rows = rows_of(out)
     assert ["lab[red]", "alone"] in [row[:2] for row in rows]  # no markup
     assert ["most", "frequent"] in [row[:2] for row in rows]
     assert "\nUse " in out and "res/report.html" in out and "res/best.kw" in out
     assert len(measured) == 6
     measured.clear()
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
-    assert measured == [] and capsys.readouterr().out == out
+    again = capsys.readouterr().out
+    assert measured == [] and rows == rows_of(again)
+    assert "6 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run" in again.replace("\n", " ")
 
 
 def shown(capsys):
@@ -124,9 +130,26 @@ def test_it_stops_in_time_and_goes_on(folder, capsys, measured, monkeypatch):
     assert "5 of 6 results are there: 2 of 2 folds count, without mean of kernels. The same command goes on." in out
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(module, "write_results", lambda out, *rest, **options: _written(out))
+    monkeypatch.setattr(module, "write_report", lambda out, *rest, **options: _written(out))
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
-    assert "results are there" not in capsys.readouterr().out
+    out = capsys.readouterr().out.replace("\n", " ")
+    assert "results are there" not in out
+    assert (
+        "5 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run, and are not computed again." in out
+    )
+    assert "The report, the models and the tables in res are written anew; the rest there is as it was." in out
+
+
+def test_the_model_is_written_where_the_report_cannot_be_made(folder, capsys, monkeypatch):
+    def fails(*arguments, **options):
+        raise RuntimeError("no paper")
+
+    monkeypatch.setattr(module, "write_report", fails)
+    assert main([*WORDS, *FAST, "--out", "res"]) == 2
+    error = capsys.readouterr().err
+    assert "error: the report could not be made (no paper); the model is there: res/best.kw" in error
+    assert load(folder / "res" / "best.kw").method in ("alone:rna", "mean")
+    assert len(pd.read_csv(folder / "res" / "out_of_fold.csv")) == 3 * 48
 
 
 def test_interrupted(folder, capsys, monkeypatch):

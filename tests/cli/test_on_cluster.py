@@ -12,6 +12,7 @@ from dask_cluster import client, time_limit  # noqa: F401
 from experiments.command import main as run_experiments
 from kernelweave.cli import compare as module
 from kernelweave.cli import main
+from kernelweave.compare.report import FittedModels
 from small_experiment import SMALL
 
 pytest.importorskip("distributed")
@@ -32,8 +33,9 @@ def folder(tmp_path, monkeypatch):
     pd.DataFrame({"crp": rng.normal(size=N)}, index=ids).to_csv(tmp_path / "lab.csv")
     pd.DataFrame({"ill": np.where(signal > 0, "yes", "no")}, index=ids).to_csv(tmp_path / "labels.csv")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "write_results", lambda out, *rest, **options: [out / "report.html", out / "best.kw"])
-    monkeypatch.setattr(module, "fitted_models", lambda *arguments, **options: None)
+    monkeypatch.setattr(module, "write_models", lambda out, *rest, **options: out / "best.kw")
+    monkeypatch.setattr(module, "write_report", lambda out, *rest, **options: out / "report.html")
+    monkeypatch.setattr(module, "fitted_models", lambda *arguments, **options: FittedModels(None))
     return tmp_path
 
 

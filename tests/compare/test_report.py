@@ -107,7 +107,8 @@ def test_the_table_of_folds(compared):
 def test_every_score_of_the_report_is_one_of_the_predictions_that_are_written(compared, tmp_path):
     cohort, declared, measured, outcome = compared
     models = writing.fitted_models(outcome, declared)
-    writing.write_results(tmp_path, cohort, declared, measured, outcome, models, with_views=False)
+    writing.write_models(tmp_path, declared, measured, outcome, models)
+    writing.write_report(tmp_path, cohort, declared, outcome, models, with_views=False)
     table = pd.read_csv(tmp_path / "out_of_fold.csv")
     data = json.loads((tmp_path / "report.json").read_text())["data"]["comparison"]
     for method in data["methods"][:-1]:
@@ -132,7 +133,8 @@ def test_every_score_of_the_report_is_one_of_the_predictions_that_are_written(co
 def test_files(compared, tmp_path):
     cohort, declared, measured, outcome = compared
     models = writing.fitted_models(outcome, declared)
-    page, best = writing.write_results(tmp_path / "out", cohort, declared, measured, outcome, models)
+    best = writing.write_models(tmp_path / "out", declared, measured, outcome, models)
+    page = writing.write_report(tmp_path / "out", cohort, declared, outcome, models)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     expected = {"report.html", "report.json", "report.md", "folds.csv", "out_of_fold.csv", "best.kw"}
     assert names - {"best-kernels.kw"} == expected and page.name == "report.html"
@@ -162,9 +164,7 @@ def test_a_winner_without_kernels_has_a_kernel_machine_beside_it(compared, tmp_p
     assert models.best.method == "linear" and models.kernels.method in ("alone:rna", "mean")
     report = writing.build_report(cohort, declared, first, models, with_views=False)
     assert any("is no kernel machine" in sentence for sentence in report.contents.headline)
-    writing.write_results(tmp_path, cohort, declared, measured, first, models, with_views=False)
+    writing.write_models(tmp_path, declared, measured, first, models)
     assert load(tmp_path / "best-kernels.kw").method == models.kernels.method
-    writing.write_results(
-        tmp_path, cohort, declared, measured, first, writing.FittedModels(models.kernels), with_views=False
-    )
+    writing.write_models(tmp_path, declared, measured, first, writing.FittedModels(models.kernels))
     assert not (tmp_path / "best-kernels.kw").exists()

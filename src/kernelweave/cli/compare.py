@@ -17,7 +17,7 @@ from rich.text import Text
 from ..compare import Comparison
 from ..compare.declaration import ROW, Declared, declare
 from ..compare.outcome import CompareOutcome, MethodResult, gather
-from ..compare.report import fitted_models, write_results
+from ..compare.report import BEST_KERNELS, fitted_models, write_models, write_report
 from ..compare.run import MeasuredRow, measure_row
 from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
@@ -40,18 +40,27 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     cohort = read_training_samples(chosen)
     declared = _declared(cohort, chosen)
     say([*described_cohort(cohort, declared.task, declared.why), *_plan(declared), *declared.notes])
+    was_there = (chosen.out / "report.html").exists()
     with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
         measured = _measured(declared, chosen, until, client)
     outcome = gather(measured, declared.labels, scoring=declared.scoring, margin=declared.margin)
     _show(outcome)
     with working(f"fitting {outcome.winner.label} to all samples"):
         models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
-    with working("writing the report"):
-        is_over = until is not None and time.monotonic() >= until
-        files = write_results(
-            chosen.out, cohort, declared, measured, outcome, models, n_jobs=chosen.jobs, with_views=not is_over
-        )
-    say([f"Report: {files[0]}", f"Model:  {files[1]}"])
+        model = write_models(chosen.out, declared, measured, outcome, models)
+    is_over = until is not None and time.monotonic() >= until
+    try:
+        with working("writing the report"):
+            page = write_report(
+                chosen.out, cohort, declared, outcome, models, n_jobs=chosen.jobs, with_views=not is_over
+            )
+    except Exception as error:
+        raise ValueError(f"the report could not be made ({error}); the model is there: {model}") from error
+    say([f"Report: {page}", f"Model:  {model}"])
+    if models.kernels_result is not None:
+        say([f"{chosen.out / BEST_KERNELS} holds the best kernel machine, {models.kernels_result.label}."])
+    if was_there:
+        say([f"The report, the models and the tables in {chosen.out} are written anew; the rest there is as it was."])
     return 0
 
 
@@ -96,13 +105,20 @@ def _plan(declared: Declared) -> list[str]:
 
 
 def _measured(declared: Declared, chosen: argparse.Namespace, until: float | None, client: Any) -> MeasuredRow:
+    folder = chosen.out / "cells" / declared.comparison.name
     with counting("comparing", 28) as show:
+
+        def tell(done: int, total: int, method: str) -> None:
+            if done and not method:
+                say([f"{done} of {total} results are in {folder} from an earlier run, and are not computed again."])
+            show(done, total, declared.labels.get(method, "comparing"))
+
         return measure_row(
             declared.comparison,
             ROW,
-            chosen.out / "cells" / declared.comparison.name,
+            folder,
             n_jobs=chosen.jobs,
-            progress=lambda done, total, method: show(done, total, declared.labels.get(method, "comparing")),
+            progress=tell,
             until=until,
             client=client,
             reread=None if client is None else Reread(chosen),

@@ -1,6 +1,6 @@
 """The results of a comparison of methods: which to use and why, the report, and the files with the models.
 
-Everything is made before anything is written.
+Models, and the tables of folds and predictions, are written before the report is made.
 """
 
 from __future__ import annotations
@@ -310,26 +310,12 @@ def fitted_models(outcome: CompareOutcome, declared: Declared, *, n_jobs: int | 
     return FittedModels(best) if machine is None else FittedModels(best, fitted(machine.method), machine)
 
 
-def write_results(
-    out: Path,
-    cohort: Cohort,
-    declared: Declared,
-    measured: MeasuredRow,
-    outcome: CompareOutcome,
-    models: FittedModels,
-    *,
-    n_jobs: int | None = None,
-    with_views: bool = True,
-) -> list[Path]:
-    with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
-        page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
-    texts = {
-        "report.html": page.to_html(),
-        "report.json": page.to_json(),
-        "report.md": page.to_markdown(),
-        "folds.csv": as_csv(folds_table(measured, outcome, declared)),
-        "out_of_fold.csv": as_csv(predictions_table(outcome)),
-    }
+def write_models(
+    out: Path, declared: Declared, measured: MeasuredRow, outcome: CompareOutcome, models: FittedModels
+) -> Path:
+    """Write the models and the tables of folds and predictions; the path of the recommended model."""
+    tables = {"folds.csv": folds_table(measured, outcome, declared), "out_of_fold.csv": predictions_table(outcome)}
+    texts = {name: as_csv(table) for name, table in tables.items()}
     out.mkdir(parents=True, exist_ok=True)
     save(models.best, out / BEST)
     if models.kernels is not None:
@@ -338,7 +324,26 @@ def write_results(
         (out / BEST_KERNELS).unlink(missing_ok=True)  # of an earlier run, whose winner was another
     for name, text in texts.items():
         write_atomically(out / name, text)
-    return [out / "report.html", out / BEST]
+    return out / BEST
+
+
+def write_report(
+    out: Path,
+    cohort: Cohort,
+    declared: Declared,
+    outcome: CompareOutcome,
+    models: FittedModels,
+    *,
+    n_jobs: int | None = None,
+    with_views: bool = True,
+) -> Path:
+    """Write the report as a page, as text and as data; the path of the page."""
+    with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
+        page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
+    texts = {"report.html": page.to_html(), "report.json": page.to_json(), "report.md": page.to_markdown()}
+    for name, text in texts.items():
+        write_atomically(out / name, text)
+    return out / "report.html"
 
 
 def build_report(
