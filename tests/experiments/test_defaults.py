@@ -219,11 +219,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(whole, tmp_path, monkeypatc
     measured, limit = [], 12
     measure = module._measure
 
-    def counted(label, *arguments):
+    def counted(label, *arguments, **options):
         if len(measured) == limit:
             raise KeyboardInterrupt
         measured.append(label)
-        return measure(label, *arguments)
+        return measure(label, *arguments, **options)
 
     monkeypatch.setattr(module, "_measure", counted)
     with pytest.raises(KeyboardInterrupt):
