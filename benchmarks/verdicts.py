@@ -112,18 +112,21 @@ METHODS: dict[str, Callable[[], Any]] = {
 class Kind:
     """Cohorts of one kind: shares of the classes, distances of their means in each view, and what else is special.
 
+    The columns of the first view are `spread` times as wide in the second class, which only squares of columns show.
     With `is_leaky` each sample is in the cohort twice, under two ids.
     """
 
     n_samples: int
     shares: tuple[float, ...]
     distances: tuple[float, ...]
+    spread: float = 1.0
     is_leaky: bool = False
 
     def samples(self, random: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Classes have their shares exactly, so that those of a cohort say nothing of fresh samples."""
         y = random.permutation(np.searchsorted(np.cumsum(self.shares), (np.arange(n) + 0.5) / n))
         X = random.normal(size=(n, N_COLUMNS * len(VIEWS)))
+        X[y == 1, _SLICES[0]] *= self.spread
         for part, distance in zip(_SLICES, self.distances, strict=True):
             X[np.arange(n), part.start + y % N_COLUMNS] += distance
         return X, y
@@ -138,6 +141,7 @@ KINDS = {
     "a strong view": Kind(100, (0.5, 0.5), (1.7, 0.0, 0.0)),
     "unbalanced": Kind(200, (0.73, 0.17, 0.10), (1.5, 1.0, 0.0)),
     "equal methods": Kind(5000, (0.5, 0.5), (1.7, 0.0, 0.0)),
+    "one method better": Kind(300, (0.5, 0.5), (0.7, 0.0, 0.0), spread=2.0),
     "few samples": Kind(30, (0.5, 0.5), (1.5, 1.0, 0.5)),
     "a leak": Kind(100, (0.5, 0.5), (0.0, 0.0, 0.0), is_leaky=True),
 }
