@@ -321,6 +321,18 @@ def test_rounding_ends_progress():
     assert not result.converged and result.gap < 1e-9
 
 
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_what_all_slopes_share_is_no_rise_of_the_objective(kind):
+    """As changes add up to 0 but for rounding, which times a large shared slope hides small true rises."""
+    X = samples()
+    K, (linear, *given) = gaussian(X), problem(kind, X, 10.0)
+    plain, raised = (solve_in_parts(DenseParts(K), linear + b, *given, tol=1e-7) for b in (0.0, 1e6))
+    assert plain.converged and raised.converged
+    c, e = raised.solution, given[-1]
+    objective = linear @ c - e * np.abs(c).sum() - 0.5 * c @ K @ c
+    assert abs(objective - plain.objective) <= plain.gap + raised.gap + 1e-9 * np.abs(c).sum()
+
+
 def test_a_budget_of_steps():
     X = samples()
     K, given = gaussian(X), problem("binary", X)

@@ -317,15 +317,19 @@ class _Solve:
             state.move(*self.moved[:3])
 
     def _judge(self, slopes: Slopes) -> None:
-        """Count the rounds in a row whose rise of the objective is below the rounding error of that rise."""
+        """Count the rounds in a row whose rise of the objective is below the rounding error of that rise.
+
+        Changes add up to 0, but for rounding, so that slopes count from a middle one: what they share is no rise.
+        """
         if self.moved is None:
             return
         rows, change, new, before, gradient = self.moved
         self.moved, place = None, self.state.place
         growth, distance = np.abs(new) - np.abs(before), np.abs(change)
         after = place.numpy(place.take(slopes.gradient, rows))
-        gain = 0.5 * change @ (gradient + after) - self.e * growth.sum()
-        error = distance @ (2.0 * np.abs(gradient) + self.e)
+        middle = 0.5 * (gradient.min() + gradient.max()) if len(rows) else 0.0
+        gain = 0.5 * change @ ((gradient - middle) + (after - middle)) - self.e * growth.sum()
+        error = distance @ (2.0 * np.abs(gradient - middle) + self.e)
         # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
         if self.span is None:
             self.span = float(self.lengths @ np.abs(self.state.c))
