@@ -20,8 +20,10 @@ import copy
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,9 +134,10 @@ def mutated(place: Place, changed: str) -> str:
     return (before + (f"({changed})" if head else changed).encode() + after).decode()
 
 
-def environment(tree: Path) -> dict[str, str]:
-    """The variables of a run on a tree: its own sources, one thread of linear algebra."""
-    return os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+def environment(tree: Path, compiled: Path | None = None) -> dict[str, str]:
+    """The variables of a run on a tree: its own sources, one thread of linear algebra, where compiled code is kept."""
+    own = {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return os.environ | own | ({} if compiled is None else {"NUMBA_CACHE_DIR": str(compiled)})
 
 
 def cover(tree: Path, out: Path) -> None:
@@ -160,18 +163,26 @@ def attempts(place: Place, tests: list[str], tree: Path) -> list[list[str]]:
     return [own, ["tests", "src"]] if own else [["tests", "src"]]
 
 
-def killer(arguments: list[str], tree: Path) -> str | None:
-    """The first test that fails, if one does."""
+def killer(arguments: list[str], tree: Path, *, is_compiled: bool) -> str | None:
+    """The first test that fails, if one does.
+
+    Compiled functions that call a changed one would be taken from numba's cache as they were, so that a mutant among
+    compiled code is compiled anew with all that calls it.
+    """
     listed = tree / ".mutant-tests"
     listed.write_text("\n".join(arguments))
     many = ["-n", "2", "--dist", "worksteal"] if len(arguments) > 60 or "::" not in arguments[0] else ["-n", "0"]
     command = [*PYTEST, "-x", "--tb=no", *many, "-m", "not device and not dask and not distribution", f"@{listed}"]
+    cache = Path(tempfile.mkdtemp()) if is_compiled else None
+    own = environment(tree, cache)
     try:
-        run = subprocess.run(command, cwd=tree, env=environment(tree), capture_output=True, text=True, timeout=LIMIT)
+        run = subprocess.run(command, cwd=tree, env=own, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return "timeout"
     finally:
         listed.unlink()
+        if cache is not None:
+            shutil.rmtree(cache)
     if run.returncode in (0, 5):
         return None
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -192,9 +203,11 @@ def run(tree: Path, mutants: list[dict[str, Any]], data: Any, out: Path, only: s
         else:
             original = place.path.read_text(encoding="utf-8")
             place.path.write_text(mutated(place, mutant["changed"]), encoding="utf-8")
+            compiled = "compiled import" in original
             try:
                 runs = attempts(place, tests_of(place, data, tree), tree)
-                results[str(number)] = next(filter(None, (killer(arguments, tree) for arguments in runs)), None)
+                tried = (killer(tests, tree, is_compiled=compiled) for tests in runs)
+                results[str(number)] = next(filter(None, tried), None)
             finally:
                 place.path.write_text(original, encoding="utf-8")
         out.write_text(json.dumps(results, indent=1))
