@@ -1,15 +1,18 @@
 """Break single lines of the library, and see whether the tests notice.
 
 python tools/mutants.py draw before/src/kernelweave --out mutants.json            # by a seed, over all modules
-python tools/mutants.py cover before --out before.coverage                         # which test passes which line
-python tools/mutants.py run before mutants.json --cover before.coverage --out before.json
-python tools/mutants.py run . mutants.json --cover after.coverage --only before.json --out after.json
+python tools/mutants.py cover . --out after.coverage                               # which test passes which line
+python tools/mutants.py run . mutants.json --cover after.coverage --out after.json
+python tools/mutants.py cover before --out before.coverage
+python tools/mutants.py run before mutants.json --cover before.coverage --left after.json --out before.json
 
 A mutant is one changed token of one statement: another comparison, operator or constant, a condition negated, a
 statement left out. It is written down by the function and the text of its statement, not by its line, so that the same
 mutants can be made in a tree in which code has moved; what is not found there is reported as "gone". `run` runs the
 tests that pass the line, the long ones too, until one fails; lines that no test is seen to pass (module level, compiled
-code) are tried with all tests, those of the same package first. ``--only`` runs the mutants that an earlier run killed.
+code) are tried with all tests, those of the same package first. ``--left`` runs the mutants that an earlier run left
+alive: for what the tests of an older tree kill of them, a test was lost. The library and the experiments beside it,
+where a tree has them there, are looked through.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ OTHER = {
     **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult},
 }
+CODE = ("src/kernelweave", "experiments")
 HEADS = {ast.If: "test", ast.While: "test", ast.For: "iter"}  # what of a compound statement is mutated
 
 
@@ -143,7 +147,8 @@ def environment(tree: Path, compiled: Path | None = None) -> dict[str, str]:
 def cover(tree: Path, out: Path) -> None:
     """Run all tests of a tree and write which of them pass which lines."""
     data = {"COVERAGE_FILE": str(out.resolve())}
-    command = [*PYTEST, "-n", "2", "--dist", "worksteal", "--cov=kernelweave", "--cov-context=test", "--cov-report="]
+    command = [*PYTEST, "-n", "2", "--dist", "worksteal", "--cov-context=test", "--cov-report="]
+    command += [f"--cov={tree / folder}" for folder in CODE if (tree / folder).exists()]
     subprocess.run(command, cwd=tree, env=environment(tree) | data, check=False)
 
 
@@ -158,7 +163,8 @@ def attempts(place: Place, tests: list[str], tree: Path) -> list[list[str]]:
     """The arguments of one run of pytest after the other."""
     if tests:
         return [tests]
-    package = place.path.relative_to(tree / "src" / "kernelweave").parts[0]
+    parts = place.path.relative_to(tree).parts
+    package = parts[2] if parts[0] == "src" else parts[0]
     own = [name for name in (f"tests/{package}", f"src/kernelweave/{package}") if (tree / name).exists()]
     return [own, ["tests", "src"]] if own else [["tests", "src"]]
 
@@ -191,8 +197,8 @@ def killer(arguments: list[str], tree: Path, *, is_compiled: bool) -> str | None
 
 def run(tree: Path, mutants: list[dict[str, Any]], data: Any, out: Path, only: set[int]) -> None:
     """Try the mutants one after another and write what killed each; begun runs go on where they stopped."""
-    root = tree / "src" / "kernelweave"
-    found = list(places(root))
+    root = tree / CODE[0]
+    found = [place for folder in CODE for place in places(tree / folder)]
     results: dict[str, str | None] = json.loads(out.read_text()) if out.exists() else {}
     for number, mutant in enumerate(mutants):
         if str(number) in results or number not in only:
@@ -233,7 +239,7 @@ def main() -> None:
         command.add_argument("tree", type=Path)
     running.add_argument("mutants", type=Path)
     running.add_argument("--cover", type=Path, required=True)
-    running.add_argument("--only", type=Path)
+    running.add_argument("--left", type=Path)
     for command in (drawing, covering, running):
         command.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
@@ -247,9 +253,8 @@ def main() -> None:
         data = coverage.CoverageData(basename=str(given.cover))
         data.read()
         mutants = json.loads(given.mutants.read_text())
-        before = json.loads(given.only.read_text()) if given.only else {}
-        killed = {int(number) for number, kind in before.items() if kind and kind != "gone"}
-        only = killed if given.only else set(range(len(mutants)))
+        earlier = json.loads(given.left.read_text()) if given.left else dict.fromkeys(map(str, range(len(mutants))))
+        only = {int(number) for number, kind in earlier.items() if kind in (None, "gone")}
         run(given.tree.resolve(), mutants, data, given.out, only)
 
 
