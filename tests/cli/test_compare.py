@@ -42,13 +42,13 @@ FAST = ["--quick", "--folds", "2", "--jobs", "1"]
 @pytest.fixture
 def measured(monkeypatch):
     calls = []
-    measure = comparison_run._measure
+    measure = comparison_run.measure_candidate
 
     def counted(label, model, *arguments, **options):
         calls.append(model.method)
         return measure(label, model, *arguments, **options)
 
-    monkeypatch.setattr(comparison_run, "_measure", counted)
+    monkeypatch.setattr(comparison_run, "measure_candidate", counted)
     return calls
 
 
@@ -134,9 +134,7 @@ def test_it_stops_in_time_and_goes_on(folder, capsys, measured, monkeypatch):
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
     assert "results are there" not in out
-    assert (
-        "5 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run, and are not computed" in out
-    )
+    assert "5 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run, and are not computed" in out
     assert "The report, the models and the tables in res are written anew; the rest there is as it was." in out
 
 
@@ -156,21 +154,21 @@ def test_interrupted(folder, capsys, monkeypatch):
     def interrupts(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison_run, "_measure", interrupts)
+    monkeypatch.setattr(comparison_run, "measure_candidate", interrupts)
     assert main([*WORDS, *FAST, "--out", "res"]) == 130
     assert capsys.readouterr().err == "Interrupted; the same command goes on where it stopped.\n"
     assert not (folder / "res" / "report.html").exists()
 
 
 def test_a_method_that_fails_is_shown_and_the_others_go_on(folder, capsys, monkeypatch):
-    measure = comparison_run._measure
+    measure = comparison_run.measure_candidate
 
     def fails(label, model, *arguments, **options):
         if model.method == "mean":
             raise ValueError("no [b]luck")
         return measure(label, model, *arguments, **options)
 
-    monkeypatch.setattr(comparison_run, "_measure", fails)
+    monkeypatch.setattr(comparison_run, "measure_candidate", fails)
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     out = capsys.readouterr().out
     assert "mean of kernels could not be fitted: no [b]luck" in out and "Use rna alone" in out

@@ -99,13 +99,13 @@ def test_candidates_by_validation_where_there_is_some(tmp_path):
 
 def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
     measured = []
-    measure = module._measure
+    measure = module.measure_candidate
 
     def counted(label, *arguments, **options):
         measured.append(label)
         return measure(label, *arguments, **options)
 
-    monkeypatch.setattr(module, "_measure", counted)
+    monkeypatch.setattr(module, "measure_candidate", counted)
     first = run_experiment(SMALL, tmp_path)
     assert len(measured) == 2 * 5 * 4
     measured.clear()

@@ -119,7 +119,7 @@ def test_one_error_where_there_is_nothing_to_compare(y, options, message):
 
 def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypatch):
     measured, results = [], {}
-    measure = comparison_run._measure
+    measure = comparison_run.measure_candidate
 
     def counted(label, model, *arguments, **options):
         """The first run is measured; later ones are only counted."""
@@ -129,7 +129,7 @@ def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypa
             known.append(measure(label, model, *arguments, **options))
         return known[-1]
 
-    monkeypatch.setattr(comparison_run, "_measure", counted)
+    monkeypatch.setattr(comparison_run, "measure_candidate", counted)
     ids = X.assign(kin=IDS)
 
     def run(X=ids, y=Y, **options):

@@ -8,6 +8,7 @@ from sklearn import metrics
 from kernelweave.compare import Problem
 from kernelweave.compare.out_of_fold import Judge, OutOfFold, out_of_fold_table
 from kernelweave.model_selection import NestedFolds
+from kernelweave.model_selection.statistics import least_error
 from kernelweave.recipes.scoring import Scoring
 
 
@@ -179,7 +180,7 @@ def test_groups_are_drawn_and_tested_together():
     alone = Judge(Problem(problem.X, problem.y), judge.scoring, judge.n_train)
     wrong = (found.predicted != judge.targets[found.rows]).astype(float)
     sums = np.bincount(groups[found.rows], wrong)
-    least = judge.least_error(120, 1.0)
+    least = least_error(120, judge.n_train)
     unit = np.mean(sums[sums != 0] ** 2)
     expected = np.sqrt((1 + 120 / judge.n_train) * (np.sum(sums**2) + 2 * unit - sums.sum() ** 2 / 14) / 13 / 12) / 10
     low, high = judge.interval(found)

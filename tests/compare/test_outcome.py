@@ -9,6 +9,7 @@ from kernelweave.compare.outcome import gather, simplicity
 from kernelweave.compare.run import MeasuredRow
 from kernelweave.compare.words import expectation, incomplete_sentence
 from kernelweave.model_selection import NestedFolds, Split
+from kernelweave.model_selection.statistics import least_error
 
 
 def recommendation(outcome):
@@ -237,7 +238,7 @@ def test_no_difference_at_all_is_no_proof_where_samples_are_few():
     scores = {"alone:rna": [0.8] * 4, "mean": [0.8] * 4, "localized": [0.82] * 4}
     outcome = gathered(scores)  # 4 of 200 labels differ
     assert outcome.verdict.kind == "cannot tell"
-    least = outcome.judge.least_error(200)
+    least = least_error(200, outcome.judge.n_train)
     assert least == pytest.approx(np.sqrt((1 + 4 / 3) * 2 / (200 * 201)))
 
 
@@ -264,7 +265,7 @@ def test_a_simple_method_that_wins_is_compared_with_those_that_are_simpler():
     scores = SCORES | {"localized": [0.70] * 4, "boosting": [0.90, 0.92, 0.92, 0.92]}
     outcome = gathered(scores)
     assert outcome.rival.method == "alone:rna" and outcome.verdict.kind == "better"
-    assert "better than the best simple method, rna alone, by 19.5 points" in recommendation(outcome)
+    assert "better than the best of the simpler methods, rna alone, by 19.5 points" in recommendation(outcome)
 
 
 def test_no_praise_for_what_is_no_better_than_chance():

@@ -108,7 +108,7 @@ def test_every_score_of_the_report_is_one_of_the_predictions_that_are_written(co
     cohort, declared, measured, outcome = compared
     models = writing.fitted_models(outcome, declared)
     writing.write_models(tmp_path, declared, measured, outcome, models)
-    writing.write_report(tmp_path, cohort, declared, outcome, models, with_views=False)
+    writing.write_report(tmp_path, cohort, declared, outcome, models)
     table = pd.read_csv(tmp_path / "out_of_fold.csv")
     data = json.loads((tmp_path / "report.json").read_text())["data"]["comparison"]
     for method in data["methods"][:-1]:
@@ -162,8 +162,12 @@ def test_a_winner_without_kernels_has_a_kernel_machine_beside_it(compared, tmp_p
     first = dataclasses.replace(outcome, results=order)
     models = writing.fitted_models(first, declared)
     assert models.best.method == "linear" and models.kernels.method in ("alone:rna", "mean")
-    report = writing.build_report(cohort, declared, first, models, with_views=False)
-    assert any("is no kernel machine" in sentence for sentence in report.contents.headline)
+    report = writing.build_report(cohort, declared, first, models)
+    best = models.kernels_result.label
+    assert f"The best kernel machine is {best}; it is saved as best-kernels.kw." in report.contents.headline
+    assert "by 2 views of the samples (rna and lab)" in " ".join(report.contents.headline)
+    ids = [section.id for section in report.contents.sections]  # on the method that wins, which has no kernels
+    assert ids == ["methods", "held-out", "views", "contributions", "data", "cite"]
     writing.write_models(tmp_path, declared, measured, first, models)
     assert load(tmp_path / "best-kernels.kw").method == models.kernels.method
     writing.write_models(tmp_path, declared, measured, first, writing.FittedModels(models.kernels))

@@ -217,7 +217,7 @@ def test_absent_data_are_named_and_left_out(whole, tmp_path):
 
 def test_an_interrupted_run_goes_on_where_it_stopped(whole, tmp_path, monkeypatch):
     measured, limit = [], 12
-    measure = module._measure
+    measure = module.measure_candidate
 
     def counted(label, *arguments, **options):
         if len(measured) == limit:
@@ -225,7 +225,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(whole, tmp_path, monkeypatc
         measured.append(label)
         return measure(label, *arguments, **options)
 
-    monkeypatch.setattr(module, "_measure", counted)
+    monkeypatch.setattr(module, "measure_candidate", counted)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(SMALL, tmp_path, data_home=tmp_path)
     stored = sum(len(json.loads(path.read_text())["records"]) for path in tmp_path.rglob("fold-*.json"))

@@ -42,6 +42,7 @@ from kernelweave.combiners import (
 from kernelweave.estimators import KernelVoting
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
 from kernelweave.model_selection import paired_loss_test, view_comparison, view_report
+from kernelweave.model_selection.statistics import least_error
 
 rng = np.random.default_rng(0)
 N = 80
@@ -119,6 +120,9 @@ def test_the_test_compares_the_losses_of_the_same_samples():
     kernels = [KERNELS, [*KERNELS[:2], KERNELS[3]]]
     wrong = [(cross_val_predict(MKLClassifier(own), X, Y, cv=CV) != Y).astype(float) for own in kernels]
     assert found["p_value"] == pytest.approx(by_hand(wrong[1] - wrong[0], 0.75 * N))
+    test = paired_loss_test(wrong[1], wrong[0], n_train=0.75 * N)
+    assert (found["low"], found["high"]) == pytest.approx(test.interval())
+    assert found["low"] < found["difference"] < found["high"]
     assert np.isnan(report.loc[("all views", "together"), "p_value"])
 
 
@@ -153,6 +157,8 @@ def test_equal_losses_in_every_fold_are_no_proof():
     d = np.where(np.arange(60) % 20 < 2, 1.0, 0.0)
     assert report.loc[("b", "without"), "p_value"] == pytest.approx(by_hand(d, 40)) and by_hand(d, 40) > 0.1
     assert report.loc[("a", "without"), "p_value"] == 1.0
+    reach = stats.t.ppf(0.975, 59) * least_error(60, 40)  # no difference in 60 labels is no certainty
+    assert report.loc[("a", "without"), ["low", "high"]].tolist() == pytest.approx([-reach, reach])
 
 
 def test_a_score_that_is_no_mean_has_a_bootstrap(monkeypatch):
@@ -346,7 +352,7 @@ def test_pipelines_searches_and_ensembles():
     alone = make_pipeline(scaler, MKLClassifier([Linear("b")]))
     np.testing.assert_allclose(report.loc[("b", "alone"), "score"], cross_val_score(alone, X, Y, cv=HALVES).mean())
     search = GridSearchCV(MKLClassifier(KERNELS), {"C": [0.1, 1.0], "kernels__a-2__scale": [1.0]}, cv=2)
-    assert view_report(search, X, Y, cv=2).drop(columns="p_value").notna().all(axis=None)
+    assert view_report(search, X, Y, cv=2).drop(columns=["low", "high", "p_value"]).notna().all(axis=None)
     voting = view_report(KernelVoting([Linear("a"), Linear("b")]), X, Y, cv=2)
     assert voting["score"].notna().all()
     assert voting["prediction_cost"].isna().all()

@@ -87,7 +87,14 @@ def test_models_without_kernels_have_the_other_sections(method):
     assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
     assert np.allclose(bars.totals, model.decision_function(X.loc[bars.labels]))
     assert set(bars.parts) == {"rna", "protein", "noise", "intercept"}
-    assert f"{100 * model.validation_score_:.1f} %" in found.headline[0]
+    here = 100 * np.mean(model.predict(X) == y)
+    assert found.headline[0] == (
+        f"On the 60 samples given here, the model predicts the right class for {here:.1f} %; the largest class, "
+        "class 0, has 50.0 % of them."
+    )
+    assert found.headline[1].startswith("In cross-validation inside its fit the model predicts the right class for ")
+    assert f"for {100 * model.validation_score_:.1f} %, which is a bit too good" in found.headline[1]
+    assert report(model, X).headline[0] == found.headline[1]
     if method == "linear":
         assert "no kernels" in text(report(model, X, y, cv=None), "views")
 

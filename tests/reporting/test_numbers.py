@@ -10,6 +10,7 @@ from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, PolynomialMKL, Projected, Softmax
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.model_selection import view_report
+from kernelweave.model_selection.statistics import holm
 from reported import block, blocks, cohort, column, report, section, text
 
 KERNELS = [Linear("rna"), ("rna wide", Gaussian("rna")), Linear("protein"), Linear("noise")]
@@ -32,9 +33,11 @@ def test_scores_of_views_are_those_of_view_report(compared):
         ("accuracy alone", "alone", "score", 1.0),
         ("accuracy without it", "without", "score", 1.0),
         ("lost without it", "without", "difference", -1.0),
-        ("p-value", "without", "p_value", 1.0),
+        ("from", "without", "high", -1.0),
+        ("to", "without", "low", -1.0),
     ]:
         assert np.allclose(column(table, name), sign * expected[key].xs(part, level="kernels"), atol=1e-12)
+    assert column(table, "p-value") == holm(expected["p_value"].xs("without", level="kernels")).tolist()
     assert column(table, "samples") == [60, 51, 60]
 
 
@@ -309,5 +312,5 @@ def test_scores_here_are_those_of_the_model():
     X, y = cohort()
     model = MKLClassifier(KERNELS, C=0.01).fit(X, y)
     right = accuracy_score(y, model.predict(X))
-    assert f"the model predicts the right class for {100 * right:.1f} %." in report(model, X, y).headline[0]
+    assert f"the model predicts the right class for {100 * right:.1f} %; the" in report(model, X, y).headline[0]
     assert f"{section(report(model, X, y), 'views').title}" == "What each view gives"

@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ..compare import Comparison
-from ..compare.declaration import ROW, Declared, declare
+from ..compare.declaration import Declared, declare
 from ..compare.outcome import CompareOutcome, MethodResult, gather
 from ..compare.report import BEST_KERNELS, fitted_models, write_models, write_report
-from ..compare.run import MeasuredRow, measure_row
+from ..compare.run import measure_row
+from ..compare.views import view_comparison
 from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
 from ..files.read import Cohort
@@ -43,17 +44,15 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     was_there = (chosen.out / "report.html").exists()
     with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
         measured = _measured(declared, chosen, until, client)
-    outcome = gather(measured, declared.labels, scoring=declared.scoring, margin=declared.margin)
-    _show(outcome)
-    with working(f"fitting {outcome.winner.label} to all samples"):
-        models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
-        model = write_models(chosen.out, declared, measured, outcome, models)
-    is_over = until is not None and time.monotonic() >= until
+        outcome = gather(measured, declared.labels, scoring=declared.scoring, margin=declared.margin)
+        _show(outcome)
+        with working(f"fitting {outcome.winner.label} to all samples"):
+            models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
+            model = write_models(chosen.out, declared, measured, outcome, models)
+        views = _measured(declared, chosen, until, client, method=outcome.winner.method)
     try:
         with working("writing the report"):
-            page = write_report(
-                chosen.out, cohort, declared, outcome, models, n_jobs=chosen.jobs, with_views=not is_over
-            )
+            page = write_report(chosen.out, cohort, declared, outcome, models, views)
     except Exception as error:
         raise ValueError(f"the report could not be made ({error}); the model is there: {model}") from error
     say([f"Report: {page}", f"Model:  {model}"])
@@ -84,15 +83,24 @@ def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
 
 
 class Reread:
-    """The comparison of a call, from its files, where this is called: on a worker, from the folder of the call."""
+    """The comparison of a call, from its files, where this is called: on a worker, from the folder of the call.
 
-    def __init__(self, chosen: argparse.Namespace):
+    With `method` it is that of the method with itself without each view.
+    """
+
+    def __init__(self, chosen: argparse.Namespace, method: str | None):
         options = {name: value for name, value in vars(chosen).items() if name != "parser"}
-        self.chosen, self.folder = argparse.Namespace(**options), Path.cwd()
+        self.chosen, self.folder, self.method = argparse.Namespace(**options), Path.cwd(), method
 
     def __call__(self) -> Comparison:
         with chdir(self.folder):
-            return _declared(read_training_samples(self.chosen), self.chosen).comparison
+            found = _comparison(_declared(read_training_samples(self.chosen), self.chosen), self.method)
+        assert found is not None  # as where it was declared first
+        return found
+
+
+def _comparison(declared: Declared, method: str | None) -> Comparison | None:
+    return declared.comparison if method is None else view_comparison(declared, method)
 
 
 def _plan(declared: Declared) -> list[str]:
@@ -104,24 +112,31 @@ def _plan(declared: Declared) -> list[str]:
     return [f"Comparing {number} methods by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
 
 
-def _measured(declared: Declared, chosen: argparse.Namespace, until: float | None, client: Any) -> MeasuredRow:
-    folder = chosen.out / "cells" / declared.comparison.name
-    with counting("comparing", 28) as show:
+def _measured(
+    declared: Declared, chosen: argparse.Namespace, until: float | None, client: Any, *, method: str | None = None
+) -> Any:
+    """The cells of the comparison or, of a method, of what each view gives it; None where it reads fewer than two."""
+    comparison = _comparison(declared, method)
+    if comparison is None:
+        return None
+    folder = chosen.out / "cells" / comparison.name
+    row, doing = next(iter(comparison.datasets)), "comparing" if method is None else "leaving views out"
+    with counting(doing, 28) as show:
 
-        def tell(done: int, total: int, method: str) -> None:
-            if done and not method:
+        def tell(done: int, total: int, name: str) -> None:
+            if done and not name and method is None:
                 say([f"{done} of {total} results are in {folder} from an earlier run, and are not computed again."])
-            show(done, total, declared.labels.get(method, "comparing"))
+            show(done, total, declared.labels.get(name, name) if name else doing)
 
         return measure_row(
-            declared.comparison,
-            ROW,
+            comparison,
+            row,
             folder,
             n_jobs=chosen.jobs,
             progress=tell,
             until=until,
             client=client,
-            reread=None if client is None else Reread(chosen),
+            reread=None if client is None else Reread(chosen, method),
         )
 
 

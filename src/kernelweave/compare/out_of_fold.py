@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from ..model_selection import LossTestResult, Split, paired_loss_test
-from ..model_selection.statistics import mean_by_sample, paired_score_test
+from ..model_selection.statistics import least_error, mean_by_sample, paired_ratio_test, paired_score_test
 from ..model_selection.view_comparison import N_RESAMPLES, areas
 from ..recipes.metrics import scores
 from ..recipes.scoring import CLASSES, Scoring
@@ -143,15 +143,34 @@ class Judge:
         """The test of two methods; its difference is how much better the first one is."""
         rows = np.unique(first.rows)
         if self.scoring.is_mean:
-            return self._loss_test(rows, self.losses(first), self.losses(second))
-        resampled = self.resampled(first) - self.resampled(second)
-        return paired_score_test(
-            self.score(first) - self.score(second),
-            resampled,
-            n_samples=len(rows),
-            n_units=int(self._units(rows).max()) + 1,
-            n_train=self.n_train,
-        )
+            found = self._loss_test(rows, self.losses(first), self.losses(second))
+        else:
+            found = paired_score_test(
+                self.score(first) - self.score(second),
+                self.resampled(first) - self.resampled(second),
+                n_samples=len(rows),
+                n_units=int(self._units(rows).max()) + 1,
+                n_train=self.n_train,
+            )
+        return replace(found, error=max(found.error, self._least_error(len(rows))))
+
+    def chance_test(self, found: OutOfFold, chance: OutOfFold) -> LossTestResult:
+        """The test of a method against chance: of labels by their difference, of numbers by the ratio of their errors.
+
+        Of scores that chance may have any value of, such as F1, the area under the ROC curve tells.
+        """
+        if self.problem.is_classification:
+            return self.test(found, chance) if self.scoring.is_mean else self.area_test(found)
+        if not self.scoring.is_mean:
+            return self.test(found, chance)
+        rows = np.unique(found.rows)
+        groups = None if self.problem.groups is None else self._units(rows)
+        return paired_ratio_test(self.losses(found), self.losses(chance), n_train=self.n_train, groups=groups)
+
+    def _least_error(self, n_samples: int) -> float:
+        """Of scores of labels; numbers that are equal are equal."""
+        has_labels = self.problem.is_classification and not self.scoring.is_error
+        return least_error(n_samples, self.n_train) if has_labels else 0.0
 
     def _loss_test(self, rows: np.ndarray, first: np.ndarray, second: np.ndarray) -> LossTestResult:
         groups = None if self.problem.groups is None else self._units(rows)
@@ -168,7 +187,7 @@ class Judge:
             resampled = self.resampled(found) - score
             result = paired_score_test(0.0, resampled, n_samples=len(rows), n_units=n_units, n_train=self.n_train)
             # As below: a score that is the same in all resamples is no certainty.
-            least = self.least_error(len(rows)) if self.problem.is_classification else 0.0
+            least = least_error(len(rows), self.n_train) if self.problem.is_classification else 0.0
             low, high = replace(result, error=max(result.error, least)).interval(level)
             lowest = 0.0 if self.scoring.within_folds else -np.inf
             return max(score + low, lowest), min(score + high, 0.0 if self.scoring.is_error else 1.0)
@@ -176,16 +195,12 @@ class Judge:
         result = self._loss_test(rows, np.zeros(len(losses)), losses)
         # No loss at all is no certainty: as in the test, one sample more each way might be lost.
         unit = float(losses[losses != 0].mean()) if losses.any() else 1.0
-        error = max(result.error, self.least_error(len(rows), unit))
+        error = max(result.error, least_error(len(rows), self.n_train, unit))
         low, high = replace(result, error=error).interval(level)
         bounds = score - (high - result.difference), score + (result.difference - low)
         best = self.scoring.base if not self.scoring.is_error else 0.0
         floor = 0.0 if self.scoring.is_share else -np.inf
         return max(bounds[0], floor), min(bounds[1], best)
-
-    def least_error(self, n_samples: int, unit: float = 1.0) -> float:
-        """The standard error of a difference where two methods differ on one sample each way by `unit`."""
-        return float(unit * np.sqrt((1.0 + n_samples / self.n_train) * 2.0 / (n_samples * (n_samples + 1.0))))
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -239,7 +254,10 @@ class Judge:
         raw = self.scoring.base - float(losses.mean(axis=1).min())
         low, high = np.quantile(scores_of, [0.025, 0.975])
         estimate = min(float(scores_of.mean()), raw)
-        return Corrected(estimate, min(float(low), estimate), max(float(high), estimate))
+        # Draws that are all alike are no certainty: the interval is no narrower than that of the best score itself.
+        best = methods[int(losses.mean(axis=1).argmin())]
+        below, above = (end - raw for end in self.interval(best))
+        return Corrected(estimate, min(float(low), estimate + below), max(float(high), estimate + above))
 
 
 @dataclass(frozen=True)

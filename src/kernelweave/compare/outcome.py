@@ -227,11 +227,7 @@ class CompareOutcome:
         return dataclasses.replace(own, kind=CANNOT_TELL, needed=self._needed(test))
 
     def _loses_less_than_margin(self, other: MethodResult) -> bool:
-        test = self.test(other)
-        # Two methods without a different label may have one in the next samples.
-        has_labels = self.is_classification and not self.scoring.is_error
-        least = self.judge.least_error(self.n_tested) if has_labels else 0.0
-        return dataclasses.replace(test, error=max(test.error, least)).upper() < self.margin
+        return self.test(other).upper() < self.margin
 
     def _needed(self, test: LossTestResult) -> int | None:
         """About how many samples make 1.645 standard errors of the difference as small as the margin."""
@@ -242,14 +238,8 @@ class CompareOutcome:
 
     @cached_property
     def beats_chance(self) -> bool:
-        """Whether the highest score is better than that of chance, by more than the best of as many is by luck.
-
-        Of scores that chance may have any value of, such as F1, the area under the ROC curve tells.
-        """
-        if self.is_classification and not self.scoring.is_mean:
-            test = self.judge.area_test(self.highest.predictions)
-        else:
-            test = self.judge.test(self.highest.predictions, self.chance)
+        """Whether the highest score is better than that of chance, by more than the best of as many is by luck."""
+        test = self.judge.chance_test(self.highest.predictions, self.chance)
         return bool(test.difference > 0.0 and 0.5 * test.pvalue * len(self.results) < LEVEL)
 
     @cached_property
@@ -348,6 +338,8 @@ def place_in(order: Sequence[str], method: str) -> int:
 def _margin(judge: Judge, chance: OutOfFold) -> float:
     if judge.scoring.is_share or judge.scoring.within_folds or not judge.scoring.is_mean:
         return MARGIN
+    if judge.scoring.name == "r2":
+        return RELATIVE_MARGIN
     return RELATIVE_MARGIN * float(judge.losses(chance).mean())
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import parallel_config
 
 from ..files.base import as_csv
 from ..files.read import Cohort
@@ -20,16 +19,20 @@ from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
 from ..recipes.metrics import SMALLER_IS_BETTER
 from ..recipes.search import setting_text
-from ..reporting import report
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from ..reporting.model_report import assembled
 from ..reporting.page import Report
+from ..reporting.scores import Evaluation, score_of
+from ..reporting.subject import Subject
 from ..reporting.words import listed
 from ..saving import save
 from .cells import write_atomically
 from .declaration import Declared
+from .held_out import held_out_section
 from .out_of_fold import OutOfFold, out_of_fold_table
 from .outcome import CompareOutcome, MethodResult
 from .run import MeasuredRow
+from .views import scores_of_views
 from .words import chance_label, headline, recommendation, warnings_text
 
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
@@ -333,13 +336,10 @@ def write_report(
     declared: Declared,
     outcome: CompareOutcome,
     models: FittedModels,
-    *,
-    n_jobs: int | None = None,
-    with_views: bool = True,
+    views: MeasuredRow | None = None,
 ) -> Path:
     """Write the report as a page, as text and as data; the path of the page."""
-    with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
-        page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
+    page = build_report(cohort, declared, outcome, models, views)
     texts = {"report.html": page.to_html(), "report.json": page.to_json(), "report.md": page.to_markdown()}
     for name, text in texts.items():
         write_atomically(out / name, text)
@@ -351,23 +351,16 @@ def build_report(
     declared: Declared,
     outcome: CompareOutcome,
     models: FittedModels,
-    *,
-    n_jobs: int | None = None,
-    with_views: bool = True,
+    views: MeasuredRow | None = None,
 ) -> Report:
-    """The report of a comparison: which method to use, and then what the model is like.
+    """The report of a comparison: which method to use, what it predicted, and then what its model is like.
 
-    With `with_views` it has a cross-validation of what each view gives, which takes a while.
+    `views` are the cells of `view_comparison` for the recommended method, None where there are none.
     """
-    problem, protocol = declared.problem, declared.protocol
+    problem, model = declared.problem, models.best
     sentences = headline(outcome)
-    model = models.best
-    if models.kernels is not None and models.kernels_result is not None:
-        model = models.kernels
-        sentences.append(
-            f"The winner, {outcome.winner.label}, is no kernel machine: the sections on the model are about the best "
-            f"of these, {models.kernels_result.label}, which is saved as {BEST_KERNELS}."
-        )
+    if models.kernels_result is not None:
+        sentences.append(f"The best kernel machine is {models.kernels_result.label}; it is saved as {BEST_KERNELS}.")
     has_views = model.has_needed_views(problem.X)
     rows = data_rows(cohort, declared)
     if not has_views.all():
@@ -377,22 +370,16 @@ def build_report(
                 f"leave {int((~has_views).sum())} samples out, which lack all views that it needs",
             )
         )
-    groups = None if problem.groups is None else problem.groups[has_views]
-    folds: Any = False
-    if with_views:
-        splits = protocol.split(problem.y[has_views], problem.is_classification, groups=groups)[: protocol.n_folds]
-        folds = [(split.train, split.test) for split in splits]
-    made = report(
-        model,
-        problem.X[has_views],
-        problem.y[has_views],
-        cv=folds,
-        groups=groups,
-        comparison=(sentences, methods_section(outcome, declared)),
+    subject = Subject(model, problem.X[has_views], problem.y[has_views])
+    found = scores_of_views(outcome, declared, views)
+    made = assembled(
+        subject,
+        Evaluation(score_of(subject, None), found, why_not="There is one view only."),
+        sentences,
+        [methods_section(outcome, declared), held_out_section(outcome)],
         data=rows,
         title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",
-        n_jobs=n_jobs,
-        random_state=protocol.random_state,
+        random_state=declared.protocol.random_state,
     )
     data = {"comparison": results_data(outcome, declared), "model": made.contents.data}
     return Report(dataclasses.replace(made.contents, data=data))

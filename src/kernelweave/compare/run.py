@@ -337,7 +337,7 @@ class _Row:
             scaler = clone(self.scaling).fit(parts[0])
             parts = [scaler.transform(part) if part.shape[0] else part for part in parts]
 
-        measure = self.comparison.measure or partial(_measure, keeps=self.comparison.protocol.compares_samples)
+        measure = self.comparison.measure or partial(measure_candidate, keeps=self.comparison.protocol.compares_samples)
         if self.comparison.is_tolerant:
             measure = partial(_tolerated, measure)
 
@@ -427,7 +427,7 @@ def _tolerated(
     return record | {"n_warnings": len(texts), "warning": texts[0] if texts else None}
 
 
-def _measure(
+def measure_candidate(
     label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any], *, keeps: bool = False
 ) -> dict[str, Any]:
     start = time.perf_counter()

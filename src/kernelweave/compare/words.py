@@ -20,7 +20,7 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
     verdict, highest = outcome.verdict, outcome.highest
     if outcome.winner is not highest:
         return [_as_good(outcome, outcome.winner)]
-    return [f"Use {highest.label}: {_highest(outcome)}.", *_ties(outcome), *_against_other(outcome, verdict)]
+    return [f"Use {highest.label}: {_highest(outcome)}.", *(_ties(outcome) or _against_other(outcome, verdict))]
 
 
 def no_better_than_chance(outcome: CompareOutcome) -> list[str]:
@@ -93,7 +93,8 @@ def _against_other(outcome: CompareOutcome, verdict: Verdict) -> list[str]:
     low, high = verdict.interval
     gap = f"{outcome.written_difference(abs(verdict.difference))}"
     ends = f"95 % interval {_signed(outcome, low)} to {_signed(outcome, high)}"
-    what = f"the best simple method, {other.label}," if other.is_simple else f"the next, {other.label},"
+    best = "best of the simpler methods" if outcome.highest.is_simple else "best simple method"
+    what = f"the {best}, {other.label}," if other.is_simple else f"the next, {other.label},"
     if verdict.kind == BETTER:
         number = len(outcome.results) - 1
         corrected = f", corrected for {number} comparisons" if number > 1 else ""

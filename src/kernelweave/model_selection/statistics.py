@@ -462,6 +462,30 @@ def paired_score_test(
     )
 
 
+def paired_ratio_test(first: np.ndarray, second: np.ndarray, *, n_train: float, groups: Any = None) -> LossTestResult:
+    """The test of `paired_loss_test` for the ratio of the mean losses, on a logarithmic scale.
+
+    With A and B the means of the losses a_i and b_i, log(B / A) has to first order the variance of the mean of
+    ``b_i / B - a_i / A``. For methods that are nearly equal this is the test of their difference. Where a few samples
+    make up most of B, those of an extreme target, their difference varies as much as it is large, but not the ratio.
+    `difference` is log(B / A).
+    """
+    means = [values.mean() for values in (first, second)]
+    if min(means) <= 0.0:
+        return paired_loss_test(first, second, n_train=n_train, groups=groups)
+    ratio = float(np.log(means[1] / means[0]))
+    # As differences of losses whose mean is the logarithm.
+    return paired_loss_test(first / means[0], second / means[1] + ratio, n_train=n_train, groups=groups)
+
+
+def least_error(n_samples: int, n_train: float, unit: float = 1.0) -> float:
+    """The standard error of a difference of two methods that differ by `unit` on one sample each way.
+
+    Two methods that give all samples the same label have no smaller one: they may differ on the next samples.
+    """
+    return float(unit * np.sqrt((1.0 + n_samples / n_train) * 2.0 / (n_samples * (n_samples + 1.0))))
+
+
 def holm(pvalues: Any) -> np.ndarray:
     """P-values corrected for how many they are, so that any of those below 0.05 is wrong 5 times in 100 at most.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,14 @@ from ..estimators.progress import progress_bar
 from ..estimators.reuse import SharedFoldKernels
 from ..validation import Flag, Seed, check, shown
 from ..validation.inputs import as_pandas, check_one_table, check_row_labels
-from .statistics import TEST_NAME, mean_by_sample, paired_loss_test, paired_score_test
+from .statistics import (
+    TEST_NAME,
+    LossTestResult,
+    least_error,
+    mean_by_sample,
+    paired_loss_test,
+    paired_score_test,
+)
 
 _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
@@ -121,6 +128,8 @@ def view_report(
         ``difference``
             Mean of the score less that of the whole model on the same samples. Below 0 in a row ``without`` the view
             helps.
+        ``low``, ``high``
+            Its 95 % confidence interval, which takes other samples and other training sets into account.
         ``p_value``
             How likely so large a difference is where there is none, by what the two models lose on the same samples
             (`paired_loss_test`); for a score that is no mean over samples, such as the area under the ROC curve, by a
@@ -362,12 +371,18 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
     rows = []
     for part in job.parts:
         own = folds[(folds["view"] == part.view) & (folds["kernels"] == part.kernels)]
+        difference = own["difference"].mean()
+        test = _UNKNOWN if part.kernels == "together" else _test(own, job.units)
+        low, high = test.interval()
+        shift = difference - test.difference  # folds of different sizes count as much in a mean of scores
         rows.append(
             {
                 "score": own["score"].mean(),
                 "std": own["score"].std(),
-                "difference": own["difference"].mean(),
-                "p_value": np.nan if part.kernels == "together" else _p_value(own, job.units),
+                "difference": difference,
+                "low": low + shift,
+                "high": high + shift,
+                "p_value": test.pvalue,
                 "stored_samples": own["stored_samples"].mean(),
                 "prediction_cost": own["prediction_cost"].mean(),
                 "samples": len(np.unique(np.concatenate(list(own["predicted"])))),
@@ -379,28 +394,34 @@ def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
     return report
 
 
-def _p_value(folds: pd.DataFrame, units: Units) -> float:
-    """The p-value of a model against the whole model, on the samples that both were tested on."""
+_UNKNOWN = LossTestResult(np.nan, np.nan)
+
+
+def _test(folds: pd.DataFrame, units: Units) -> LossTestResult:
+    """The test of a model against the whole model, on the samples that both were tested on."""
     known = folds[folds["difference"].notna()]
     if known.empty:
-        return np.nan
+        return _UNKNOWN
     pairs, n_train = list(zip(known["together"], known["own"], strict=True)), float(known["trained"].mean())
     samples = np.unique(np.concatenate([own.rows for _, own in pairs]))
     groups = units.of_sample[samples]
     n_units = len(np.unique(groups))
     if n_units < 2:
-        return np.nan
+        return _UNKNOWN
     if all(one.samples is not None for pair in pairs for one in pair):
         parts = zip(*pairs, strict=True)
         losses = [mean_by_sample([one.rows for one in part], [-one.samples for one in part])[1] for part in parts]
-        return paired_loss_test(*losses, n_train=n_train, groups=groups).pvalue
+        whole_losses, own_losses = losses
+        test = paired_loss_test(own_losses, whole_losses, n_train=n_train, groups=groups)
+        if np.isin(losses, (-1.0, 0.0)).all():  # right and wrong labels
+            test = replace(test, error=max(test.error, least_error(len(samples), n_train)))
+        return test
     resampled = np.stack([own.resampled_score(units) - whole.resampled_score(units) for whole, own in pairs])
     n_known = np.isfinite(resampled).sum(axis=0)
     total = np.where(np.isfinite(resampled), resampled, 0.0).sum(axis=0)
     means = np.divide(total, n_known, out=np.full(len(total), np.nan), where=n_known > 0)
     difference = float(np.mean([own.score - whole.score for whole, own in pairs]))
-    test = paired_score_test(difference, means, n_samples=len(samples), n_units=n_units, n_train=n_train)
-    return test.pvalue
+    return paired_score_test(difference, means, n_samples=len(samples), n_units=n_units, n_train=n_train)
 
 
 class Units:

@@ -158,6 +158,14 @@ def view_importance(
     return report
 
 
+def exchanged(X: pd.DataFrame, columns: np.ndarray, random: np.random.RandomState) -> pd.DataFrame:
+    """A table whose samples have exchanged their rows of a view (positions of columns), among those that have it."""
+    order = _order(np.where(X.iloc[:, columns].isna().all(axis=1), -1, 0), random)
+    others = np.setdiff1d(np.arange(X.shape[1]), columns)
+    moved = X.iloc[order, columns].set_axis(X.index, axis=0)
+    return pd.concat([X.iloc[:, others], moved], axis=1).iloc[:, np.argsort(np.concatenate([others, columns]))]
+
+
 def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
     inside = fitted_model(model)
     names = Views(X).names

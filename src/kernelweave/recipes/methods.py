@@ -135,6 +135,11 @@ def method_names(task: str, views: Sequence[str], *, without: Collection[str] = 
     return {method: label for method, label in labels.items() if method not in without}
 
 
+def joins_columns(method: str) -> bool:
+    """Whether a method reads columns only, no similarity matrices."""
+    return method in (*_JOINED, "projected")
+
+
 def is_simple(method: str) -> bool:
     return any(method == key or (key.endswith(":") and method.startswith(key)) for key in SIMPLE)
 
@@ -175,7 +180,7 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
     if not layout.views:
         return "no column can be used"
     columns = [view for view in layout.views if not view.is_matrix]
-    if method in (*_JOINED, "projected") and not columns:
+    if joins_columns(method) and not columns:
         return "it needs columns, and there are only similarity matrices"
     if method in _JOINED and any(view.is_sparse for view in columns) and not all(view.is_sparse for view in columns):
         cells = n_samples * sum(len(view.names) for view in columns if view.is_sparse)
@@ -190,7 +195,7 @@ def method_layout(method: str, layout: TableLayout) -> TableLayout:
         raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
     if method.startswith(ALONE):
         return layout.only([method.removeprefix(ALONE)])
-    if method in _JOINED or method == "projected":
+    if joins_columns(method):
         names = [view.name for view in layout.views if not view.is_matrix]
         return layout.only(names, joined=method in _JOINED)
     return layout

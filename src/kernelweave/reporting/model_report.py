@@ -123,6 +123,23 @@ def report(
     subject = Subject(model, X, y)
     options = {"n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     evaluation = evaluated(subject, cv, scoring, groups, **options)
+    drawing = {"max_points": max_points, "n_shown": n_shown, "random_state": random_state}
+    return assembled(subject, evaluation, given_headline, given_sections, data=data, title=title, **drawing)
+
+
+def assembled(
+    subject: Subject,
+    evaluation: Evaluation,
+    given_headline: list[str],
+    given_sections: list[Section],
+    *,
+    data: Any = None,
+    title: str | None = None,
+    max_points: int = 2000,
+    n_shown: int = 20,
+    random_state: Any = 0,
+) -> Report:
+    """The report of which the first sentences and sections are given, if there are any, such as those on methods."""
     drawing = {"max_points": max_points, "random_state": random_state}
     found = [
         *given_sections,
@@ -189,14 +206,14 @@ _FEW_OF_A_CLASS = 10
 
 
 def headline(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
-    found = [] if compared else [performance(subject, evaluation)]
+    found = [] if compared else performance(subject, evaluation)
     view = which_view(subject, evaluation)
     return [*found, what_it_is(subject), *([view] if view else []), *doubts(subject, evaluation, compared=compared)]
 
 
 def what_it_is(subject: Subject) -> str:
-    n_views = counted(len(subject.views), "view")
-    views = f"{n_views} of the samples ({listed(subject.views, 8)})"
+    names = list(subject.views) if subject.cohort is None else subject.cohort.views
+    views = f"{counted(len(names), 'view')} of the samples ({listed(names, 8)})"
     if subject.task == "classification":
         text = f"The model tells apart {counted(len(subject.estimator.classes_), 'class')} by {views}"
     elif subject.task == "regression":
@@ -209,31 +226,49 @@ def what_it_is(subject: Subject) -> str:
     return f"{text}, combined by {combiner_in_words(subject.model.combiner_)}."
 
 
-def performance(subject: Subject, evaluation: Evaluation) -> str:
+def performance(subject: Subject, evaluation: Evaluation) -> list[str]:
+    """How well the model predicts: by cross-validation, or on the samples given, and then inside its fit."""
     score, together = evaluation.score, evaluation.together
     if together is not None:
         folds = evaluation.fold_scores[np.isfinite(evaluation.fold_scores)]
         low, high = (written(float(value), score.kind) for value in (folds.min(), folds.max()))
         spread = f"{low} in each of the" if low == high else f"{low} to {high} in the"
-        return (
+        return [
             f"On samples that it has not seen, {_reaches(score.name, float(together['score']), score.kind)} "
             f"(cross-validation of {counted(subject.n_samples, 'sample')}; {spread} "
             f"{counted(evaluation.n_folds, 'fold')})."
-        )
-    if np.isfinite(getattr(subject.cohort, "validation_score_", np.nan)):
-        name, kind = ("accuracy", "percent") if subject.task == "classification" else ("R²", "number")
-        value = float(getattr(subject.cohort, "validation_score_", np.nan))
-        return (
-            f"On samples that it has not seen, {_reaches(name, value, kind)} (cross-validation inside the fit; a bit "
-            "too good, because the setting was chosen by it)."
-        )
+        ]
+    n_samples = counted(subject.n_samples, "sample")
     if subject.task == "novelty":
         share = float(np.mean(np.asarray(subject.predicted) < 0))
-        return f"{written(share, 'percent')} of the {counted(subject.n_samples, 'sample')} given here count as unusual."
-    n_samples = counted(subject.n_samples, "sample")
+        return [f"{written(share, 'percent')} of the {n_samples} given here count as unusual."]
+    inner = [sentence] if (sentence := _inner_score(subject)) else []
     if np.isfinite(evaluation.here):
-        return f"On the {n_samples} given here, {_reaches(score.name, evaluation.here, score.kind)}."
-    return f"How well the model predicts was not measured: the {n_samples} came without targets."
+        reached = _reaches(score.name, evaluation.here, score.kind)
+        return [f"On the {n_samples} given here, {reached}{_largest_class(subject)}.", *inner]
+    return inner or [f"How well the model predicts was not measured: the {n_samples} came without targets."]
+
+
+def _inner_score(subject: Subject) -> str:
+    """The score by which a `CohortModel` chose its setting; empty for other models."""
+    value = float(getattr(subject.cohort, "validation_score_", np.nan))
+    if not np.isfinite(value):
+        return ""
+    scoring = subject.scoring
+    kind = "percent" if scoring.is_share else "number"
+    reached = _reaches(scoring.label, -value if scoring.is_error else value, kind)
+    return (
+        f"In cross-validation inside its fit {reached}, which is a bit too good: its setting was chosen by that score."
+    )
+
+
+def _largest_class(subject: Subject) -> str:
+    """What always predicting the most frequent class of the samples given reaches."""
+    if subject.task != "classification" or subject.y is None:
+        return ""
+    labels, counts = np.unique(subject.y, return_counts=True)
+    share = written(float(counts.max() / counts.sum()), "percent")
+    return f"; the largest class, {labels[counts.argmax()]}, has {share} of them"
 
 
 def _reaches(name: str, value: float, kind: str) -> str:
@@ -252,8 +287,8 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
     """Which view matters most: by what is lost without it or, without cross-validation, by its weight."""
     if len(subject.views) < 2:
         return ""
-    if evaluation.views is not None:
-        return findings(subject, evaluation)[0] if findings(subject, evaluation) else ""
+    if evaluation.scores is not None:
+        return next(iter(findings(evaluation.scores)), "")
     if subject.view_weights is None:
         return ""
     weights = subject.view_weights
@@ -264,11 +299,9 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
 
 def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
     found = []
-    if not compared and evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
-        found.append(
-            "If the model was fitted to these samples, that says little about new ones: it has seen the answers. "
-            f"{evaluation.why_not}"
-        )
+    if not compared and evaluation.scores is None and np.isfinite(evaluation.here):
+        seen = "If the model was fitted to these samples, that says little about new ones: it has seen the answers."
+        found.append(seen if subject.cohort is not None else f"{seen} {evaluation.why_not}")
     if subject.y is not None and subject.task == "classification":
         labels, counts = np.unique(subject.y, return_counts=True)
         if counts.min() < _FEW_OF_A_CLASS:
@@ -277,7 +310,7 @@ def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) 
                 "said about it is uncertain."
             )
         found += [] if compared else _chance(evaluation, float(counts.max() / counts.sum()))
-    if subject.n_samples < _FEW_SAMPLES and evaluation.views is not None:
+    if subject.n_samples < _FEW_SAMPLES and evaluation.scores is not None:
         found.append(f"With {counted(subject.n_samples, 'sample')} all scores are uncertain: look at their spread.")
     model = subject.model
     if model is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,121 +14,158 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from ..model_selection import view_importance, view_report
+from ..model_selection.statistics import holm
 from .content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from .subject import Subject
-from .words import MOST, counted, listed, only_some, p_text, reach, written
+from .words import MOST, counted, listed, only_some, reach, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
+_MARGINS = {"accuracy": 0.02, "balanced accuracy": 0.02, "R²": 0.05}  # as those of `compare.outcome`
+COLUMNS = (
+    *("alone", "alone low", "alone high", "without", "without low", "without high"),
+    *("loss", "loss low", "loss high", "p", "permuted", "permuted low", "permuted high"),
+)
+_CROSS_VALIDATED = (
+    "The model was fitted again to {n_folds} different parts of the samples and scored on the rest (cross-validation): "
+    "with all views, with each view alone, and with all views but one. A view that scores high alone is informative; "
+    "one whose absence costs much has something that no other view has. Views that say the same score high alone and "
+    "cost little to leave out."
+)
 _SETTING = (
     " The setting stayed the one that was chosen by all samples, which makes all these scores a little too good; "
     "compare them with each other."
 )
 
 
+@dataclass(frozen=True)
+class Score:
+    name: str
+    kind: str  # as in `content.Column`
+    is_error: bool = False  # whether smaller values are better
+
+
+@dataclass(frozen=True)
+class ViewScores:
+    """What each view gives a model, scores as they are shown.
+
+    `table` has a row for each view and these columns, NaN where something was not measured:
+
+    ===================  =============================================================================================
+    alone, without       the score with this view only, and with all others
+    ... low, ... high    ends of the line of that score in the chart
+    loss                 how much worse it is without the view, with ``loss low`` and ``loss high``, its 95 % interval
+    p                    of that loss, corrected for the number of views
+    permuted             how much worse it is where samples exchange the view, with its interval, as that of the loss
+    ===================  =============================================================================================
+    """
+
+    table: pd.DataFrame
+    score: Score
+    together: float
+    where: str  # such as "5 folds of 60 samples"
+    about: str  # how it was measured, in sentences
+    spread: str  # what the lines of the chart are
+    test: str
+    margin: float | None = None  # a loss below which a view may be left out
+
+
 def views_section(subject: Subject, evaluation: Evaluation) -> Section:
+    found = evaluation.scores
     blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
-    found = view_scores(subject, evaluation)
-    if evaluation.views is not None and len(found) > 1:
-        blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)[1:]]  # the headline has the first
-        blocks.append(_chart(subject, evaluation, found))
-    if subject.model is not None:
-        blocks.append(_table(subject, evaluation, found))
+    if found is not None and len(found.table) > 1:
+        blocks += [Text(text=sentence) for sentence in findings(found)[1:]]  # the headline has the first
+        blocks.append(_chart(found))
+    if subject.model is not None or found is not None:
+        blocks.append(_table(subject, found))
     elif evaluation.permuted is not None:
         blocks += _permuted_blocks(evaluation.permuted, evaluation.score)
     return Section(id="views", title="What each view gives", blocks=blocks)
 
 
-def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
-    weights = subject.view_weights
-    table = pd.DataFrame(index=list(subject.views))
-    table["weight"] = np.nan if weights is None else weights
-    for part in ("alone", "without"):
-        for name, column in (("", "score"), (" std", "std"), (" p", "p_value"), (" difference", "difference")):
-            table[part + name] = np.nan
-            if evaluation.views is not None:
-                there = part in evaluation.views.index.get_level_values("kernels")
-                rows = evaluation.views[column].xs(part, level="kernels") if there else {}
-                table[part + name] = [float(rows[view]) if view in rows else np.nan for view in table.index]
-    loss = -table["without difference"]
-    table["loss"] = loss.where(loss.abs() > _ROUNDING, loss * 0.0 + 0.0)
-    return table
-
-
-def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
-    found, score = view_scores(subject, evaluation), evaluation.score
-    if len(found) < 2 or found["loss"].isna().all():
+def findings(found: ViewScores) -> list[str]:
+    """What the scores of views say, in sentences that name the interval of what they claim."""
+    table, score = found.table, found.score
+    if len(table) < 2:
         return []
-    top, loss = str(found["loss"].idxmax()), float(found["loss"].max())
-    p_value, fall = found.loc[top, "without p"], _points(loss, score.kind)
-    best = str(found["alone"].idxmax()) if found["alone"].notna().any() else ""
-    alone = f"the best view alone is {best}, with {_named(score)} of {written(found.loc[best, 'alone'], score.kind)}"
-    if loss > 0.0 and p_value < _LEVEL:
-        first = (
-            f"The view that matters most is {top}: without it the {score.name} falls by {fall} ({p_text(p_value)}), so "
-            "it has something that the other views do not have."
+    sentences = [] if table["loss"].isna().all() else [_largest_loss(found)]
+    if table["alone"].notna().any():
+        best = str((table["alone"] * (-1.0 if score.is_error else 1.0)).idxmax())
+        sentences.append(
+            f"The best view alone is {best}, with {_named(score)} of {written(table.loc[best, 'alone'], score.kind)}."
         )
-    elif loss > 0.0:
-        chance = f"may be chance ({p_text(p_value)})" if np.isfinite(p_value) else "may be chance"
-        first = f"No view is certain to be needed: the largest loss, {fall} without {top}, {chance}."
-    else:
-        first = "Any one view can be left out without a loss: the others make up for it."
-    sentences = [first, *([f"{alone[0].upper()}{alone[1:]}."] if best else [])]
-    spare = found.index[(found["loss"] <= 0.0).to_numpy()]
-    if len(spare) and len(spare) < len(found):
+    spare = [] if found.margin is None else table.index[(table["loss high"] < found.margin).to_numpy()]
+    if len(spare) and found.margin is not None:
         which = spare[0] if len(spare) == 1 else f"any one of {listed(spare, 5)}"
         sentences.append(
-            f"Without {which} the {score.name} was no lower, so that measuring it may not be worth its cost; check "
-            "that on new samples before you leave it out."
+            f"Without {which} the loss is, with 95 % confidence, less than {_points(found.margin, score.kind)}: "
+            "measuring it may not be worth its cost."
         )
     return sentences
 
 
-def _explanation(subject: Subject, evaluation: Evaluation) -> str:
-    if len(subject.views) == 1:
-        return "The model has a single view, so that there are no views to compare."
-    if evaluation.views is None:
+def _largest_loss(found: ViewScores) -> str:
+    table, score = found.table, found.score
+    top = str(table["loss"].idxmax())
+    loss, low, high, pvalue = (float(table.loc[top, name]) for name in ("loss", "loss low", "loss high", "p"))
+    worse = "rises" if score.is_error else "falls"
+    ends = f"95 % interval {_end(low, score.kind)} to {_end(high, score.kind)}"
+    if loss > 0.0 and pvalue < _LEVEL:
         return (
-            "A view is one description of the samples. Which views are needed is best seen by fitting the model "
-            f"without them; that was not done here. {evaluation.why_not}"
+            f"The view that matters most is {top}: without it the {score.name} {worse} by {_points(loss, score.kind)} "
+            f"({ends}), so it has something that the other views do not have."
+        )
+    if loss > _ROUNDING:
+        return (
+            f"{found.where[:1].upper()}{found.where[1:]} cannot tell whether any single view is needed: the largest "
+            f"loss is {_points(loss, score.kind)} without {top} ({ends})."
         )
     return (
-        f"The model was fitted again to {evaluation.n_folds} different parts of the samples and scored on the rest "
-        "(cross-validation): with all views, with each view alone, and with all views but one. A view that scores high "
-        "alone is informative; one whose absence costs much has something that no other view has. Views that say the "
-        "same score high alone and cost little to leave out." + (_SETTING if subject.cohort is not None else "")
+        f"No view was missed where it was left out, in {found.where}: the others make up for it, as far as that can be "
+        f"told ({ends} for the loss without {top})."
     )
 
 
-def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dots:
-    together: Any = evaluation.together
-    shown = found.assign(rank=found["alone"].fillna(-np.inf)).nlargest(MOST, "rank") if len(found) > MOST else found
+def _explanation(subject: Subject, evaluation: Evaluation) -> str:
+    if evaluation.scores is not None and len(evaluation.scores.table) > 1:
+        return evaluation.scores.about
+    if len(subject.views) == 1:
+        return "The model has a single view, so that there are no views to compare."
+    return (
+        "A view is one description of the samples. Which views are needed is best seen by fitting the model "
+        f"without them; that was not done here. {evaluation.why_not}"
+    )
+
+
+def _chart(found: ViewScores) -> Dots:
+    table, score = found.table, found.score
+    shown = table.assign(rank=table["alone"].fillna(-np.inf)).nlargest(MOST, "rank") if len(table) > MOST else table
     dots = []
     for view, row in shown.iterrows():
         for part, series in (("alone", "this view alone"), ("without", "all views but this one")):
             if np.isfinite(row[part]):
-                spread = row[f"{part} std"] if np.isfinite(row[f"{part} std"]) else 0.0
-                low, high = reach(float(row[part]), float(spread), evaluation.score.kind)
-                dots.append(Dot(str(view), float(row[part]), low, high, series))
+                dots.append(
+                    Dot(str(view), float(row[part]), _known(row[f"{part} low"]), _known(row[f"{part} high"]), series)
+                )
+    side = "right" if score.is_error else "left"
     return Dots(
         title="Each view alone, and all views without it",
         description=(
-            f"The {evaluation.score.name} in cross-validation. The line is the model with all views "
-            f"({written(together['score'], evaluation.score.kind)}). A dot for all views but one that lies left of the "
-            "line shows what is lost without that view."
+            f"The {score.name} on samples that were held out. The line is the model with all views "
+            f"({written(found.together, score.kind)}). A dot for all views but one that lies {side} of the line shows "
+            "what is lost without that view."
         ),
-        note=" ".join(
-            [
-                f"Bars reach one standard deviation over {counted(evaluation.n_folds, 'fold')} to both sides.",
-                only_some(len(shown), len(found), "views that score highest alone"),
-            ]
-        ).strip(),
-        axis=evaluation.score.name,
-        kind=evaluation.score.kind,
+        note=f"{found.spread} {only_some(len(shown), len(table), 'views that score highest alone')}".strip(),
+        axis=score.name,
+        kind=score.kind,
         dots=dots,
-        reference=float(together["score"]),
+        reference=found.together,
         reference_label="all views together",
     )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _permuted_blocks(importance: pd.DataFrame, score: Score) -> list[Block]:
@@ -170,46 +208,57 @@ def _permuted_blocks(importance: pd.DataFrame, score: Score) -> list[Block]:
     return [Text(text=text), chart, Table(title="Views", columns=columns, rows=rows)]
 
 
-def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
-    name, kind, scored = evaluation.score.name, evaluation.score.kind, evaluation.views is not None
-    compared = scored and len(found) > 1
-    columns = [Column("view")]
+def _table(subject: Subject, found: ViewScores | None) -> Table:
+    weights, present = subject.view_weights, subject.present
     several = any(len(kernels) > 1 for kernels in subject.views.values())
-    if several:
-        columns.append(Column("kernels", "count"))
-    if subject.model is not None:
-        columns.append(Column("weight", "number", "the sum over the kernels of the view" if several else ""))
-    if scored:
-        columns += [
-            Column(f"{name} alone", kind, "mean over the folds, of a model with this view only"),
-        ]
-    if compared:
-        columns += [
-            Column(f"{name} without it", kind, "mean over the folds, of a model with all other views"),
-            Column("lost without it", kind, "score of all views less that without this view, on the same samples"),
-            Column("p-value", "p-value", "how likely so large a difference is by chance"),
-        ]
-    present = subject.present
     lacking = present is not None and not present.to_numpy().all()
+    views = list(subject.views if found is None else found.table.index)
+    columns: list[Column] = [Column("view")]
+    values: list[list[Cell]] = [[view for view in views]]
+
+    def add(column: Column, cells: Iterable[Any]) -> None:
+        columns.append(column)
+        values.append(list(cells))
+
+    if several:
+        add(Column("kernels", "count"), [len(subject.views.get(view, [])) for view in views])
+    if weights is not None and set(views) <= set(weights.index):
+        note = "the sum over the kernels of the view" if several else ""
+        add(Column("weight", "number", note), [float(weights[view]) for view in views])
+    for column, name in _score_columns(found):
+        add(column, [float(value) for value in found.table[name]] if found is not None else [])
     if lacking:
-        columns.append(Column("samples", "count", "samples that have the view"))
-    rows: list[list[Cell]] = []
-    for view, row in found.iterrows():
-        cells: list[Cell] = [str(view)]
-        cells += [len(subject.views[str(view)])] if several else []
-        cells += [float(row["weight"])] if subject.model is not None else []
-        if scored:
-            cells.append(float(row["alone"]))
-        if compared:
-            cells += [float(row[part]) for part in ("without", "loss", "without p")]
-        rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
-    test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
-    note = f"The p-values are those of the {test}, not corrected for the number of views." if compared else ""
-    return Table(title="Views", columns=columns, rows=rows, note=note)
+        add(Column("samples", "count", "samples that have the view"), [int(present[view].sum()) for view in views])
+    compared = found is not None and found.table["loss"].notna().any()
+    note = (
+        f"The p-values are those of the {found.test}, corrected for the number of views." if compared and found else ""
+    )
+    return Table(title="Views", columns=columns, rows=[list(row) for row in zip(*values, strict=True)], note=note)
+
+
+def _score_columns(found: ViewScores | None) -> list[tuple[Column, str]]:
+    if found is None:
+        return []
+    name, kind, table = found.score.name, found.score.kind, found.table
+    candidates = [
+        (Column(f"{name} alone", kind, "of a model with this view only"), "alone"),
+        (Column(f"{name} without it", kind, "of a model with all other views"), "without"),
+        (Column("lost without it", kind, "how much worse that is than with all views, on the same samples"), "loss"),
+        (Column("from", kind, "lower end of the 95 % interval of the loss"), "loss low"),
+        (Column("to", kind, "upper end of the 95 % interval of the loss"), "loss high"),
+        (Column("p-value", "p-value", "how likely so large a loss is by chance"), "p"),
+        (Column("lost where exchanged", kind, "what the model loses where samples exchange the view"), "permuted"),
+    ]
+    return [(column, key) for column, key in candidates if table[key].notna().any()]
 
 
 def _points(loss: float, kind: str) -> str:
     return f"{100.0 * loss:.1f} percentage points" if kind == "percent" else written(loss)
+
+
+def _end(value: float, kind: str) -> str:
+    text = f"{100.0 * value:.1f}" if kind == "percent" else written(value)
+    return text.replace("-", "\u2212") if float(text.replace("unknown", "nan")) else text.removeprefix("-")
 
 
 def _named(score: Score) -> str:
@@ -223,15 +272,10 @@ _TOGETHER = ("all views", "together")
 
 
 @dataclass(frozen=True)
-class Score:
-    name: str
-    kind: str  # as in `content.Column`
-
-
-@dataclass(frozen=True)
 class Evaluation:
     score: Score
-    views: pd.DataFrame | None = None  # what `model_selection.view_report` returns
+    scores: ViewScores | None = None  # what each view gives; None where that was not measured
+    views: pd.DataFrame | None = None  # what `model_selection.view_report` returns, where that was run
     folds: pd.DataFrame | None = None  # its results by fold
     n_folds: int = 0
     here: float = np.nan  # the score on the samples of the report themselves; NaN where there are no targets
@@ -262,6 +306,8 @@ def score_of(subject: Subject, scoring: Any) -> Score:
 def evaluated(
     subject: Subject, cv: Any, scoring: Any, groups: Any = None, *, n_jobs: int | None, random_state: Any, verbose: int
 ) -> Evaluation:
+    if scoring is None and subject.cohort is not None and subject.scoring.is_balanced:
+        scoring = subject.scoring.name
     score = score_of(subject, scoring)
     here = _score_here(subject, scoring)
     why_not = _why_not(subject, cv, scoring)
@@ -283,10 +329,42 @@ def evaluated(
         if cv is not None:
             raise
         return Evaluation(score, here=here, why_not=f"The model could not be fitted to parts of these samples: {error}")
-    found = Evaluation(score, views, by_fold, by_fold["fold"].nunique(), here)
+    found = Evaluation(score, None, views, by_fold, by_fold["fold"].nunique(), here)
     if not np.isfinite(found.fold_scores).any():
         return Evaluation(score, here=here, why_not=f"The {score.name} is not defined on parts of these samples.")
-    return found
+    return replace(found, scores=_scores_of(subject, found))
+
+
+def _scores_of(subject: Subject, evaluation: Evaluation) -> ViewScores:
+    """The scores of `view_report` by view; its p-values corrected for the number of views."""
+    views, score = evaluation.views, evaluation.score
+    assert views is not None and evaluation.together is not None
+    table = pd.DataFrame(index=list(subject.views), columns=COLUMNS, dtype=np.float64)
+    for part in ("alone", "without"):
+        there = part in views.index.get_level_values("kernels")
+        own = views.xs(part, level="kernels").reindex(table.index) if there else None
+        if own is None:
+            continue
+        table[part] = own["score"]
+        spread = own["std"].fillna(0.0)
+        reached = [reach(value, error, score.kind) for value, error in zip(own["score"], spread, strict=True)]
+        table[[f"{part} low", f"{part} high"]] = np.array(reached)
+        if part == "without":
+            loss = -own["difference"]
+            table["loss"] = loss.where(loss.abs() > _ROUNDING, loss * 0.0 + 0.0)
+            table["loss low"], table["loss high"] = -own["high"], -own["low"]
+            table["p"] = np.where(loss.notna(), holm(own["p_value"].fillna(1.0)), np.nan)
+    setting = _SETTING if subject.cohort is not None else ""
+    return ViewScores(
+        table,
+        score,
+        float(evaluation.together["score"]),
+        where=f"{counted(evaluation.n_folds, 'fold')} of {counted(len(subject.decided), 'sample')}",
+        about=_CROSS_VALIDATED.format(n_folds=evaluation.n_folds) + setting,
+        spread=f"Bars reach one standard deviation over {counted(evaluation.n_folds, 'fold')} to both sides.",
+        test=views.attrs["test"],
+        margin=_MARGINS.get(score.name),
+    )
 
 
 def _permuted(subject: Subject, scoring: Any, random_state: Any) -> pd.DataFrame | None:

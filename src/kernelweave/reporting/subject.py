@@ -17,6 +17,7 @@ from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ..estimators.fitted import presence_of
 from ..estimators.kernel_lists import fitted_model, kernels_by_view, model_input
 from ..recipes import CohortModel, method_names
+from ..recipes.scoring import Scoring
 from ..validation import shown
 from ..validation.inputs import as_pandas, check_labels, check_numeric_target, check_one_table, check_row_labels
 from .words import sample_labels
@@ -41,6 +42,12 @@ class Subject:
         self.task = _task(estimator if self.cohort is not None else self.model)
         self.y: Any = self._checked(as_pandas(y))
         self.labels = sample_labels(getattr(self.X, "index", None), self.n_samples)
+
+    @property
+    def scoring(self) -> Scoring:
+        """The score that chose the setting of a `CohortModel`; of other models, and of old files, the usual one."""
+        usual = "r2" if self.task == "regression" else "accuracy"
+        return Scoring(getattr(self.cohort, "scoring_", usual))
 
     def _checked(self, y: Any) -> np.ndarray | None:
         check_row_labels(self.X, y=y)
