@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 
 from kernelweave.model_selection import paired_loss_test
-from kernelweave.model_selection.statistics import loss_statistics, mean_by_sample, paired_score_test
+from kernelweave.model_selection.statistics import (
+    loss_statistics,
+    mean_by_sample,
+    paired_ratio_test,
+    paired_score_test,
+)
 
 
 def test_by_hand():
@@ -103,3 +110,59 @@ def test_the_level_is_kept_where_nothing_differs(n_folds):
         assert (pvalues <= level).mean() <= level + 4 * np.sqrt(level * (1 - level) / n_times)
     one = paired_loss_test(wrong[0][0], wrong[1][0], n_train=n_samples * (n_folds - 1) / n_folds)
     assert one.pvalue == pytest.approx(pvalues[0])
+
+
+def test_the_ratio_of_losses_is_tested_as_their_difference_where_they_are_nearly_equal():
+    random = np.random.default_rng(0)
+    second = random.exponential(size=400)
+    first = second * (1.0 + 0.01 * random.normal(size=400)) - 0.002
+    ratio = paired_ratio_test(first, second, n_train=300)
+    assert ratio.pvalue == pytest.approx(paired_loss_test(first, second, n_train=300).pvalue, rel=0.1)
+    assert ratio.difference == pytest.approx(np.log(second.mean() / first.mean()))
+    scaled = paired_ratio_test(100.0 * first, 100.0 * second, n_train=300)
+    assert scaled.pvalue == pytest.approx(ratio.pvalue, rel=1e-9)
+    assert paired_ratio_test(np.zeros(50), np.ones(50), n_train=40).pvalue < 0.001  # nothing lost: no ratio
+
+
+def test_a_few_extreme_targets_do_not_hide_that_most_of_the_error_is_gone():
+    target = np.r_[np.linspace(0, 1, 60), 50.0, 100.0, 80.0, 60.0]
+    chance, model = (target - target.mean()) ** 2, (0.3 * (target - target.mean())) ** 2
+    assert paired_loss_test(model, chance, n_train=43).pvalue > 0.1
+    assert paired_ratio_test(model, chance, n_train=43).pvalue < 0.001
+
+
+def errors_of_ridge(random, n_samples, signal, shape):
+    """Out-of-fold errors of the best of four ridge regressions and of the mean, and its true gain on fresh samples."""
+    X = random.normal(size=(n_samples + 4000, 10))
+    y = shape(signal * X[:, 0] + random.normal(size=len(X)))
+    known, fresh = np.arange(n_samples), np.arange(n_samples, len(X))
+    losses = {}
+    for alpha in (1, 10, 100, 1000):
+        predicted, mean = np.zeros(n_samples), np.zeros(n_samples)
+        for train, test in KFold(5, shuffle=True, random_state=0).split(known):
+            predicted[test] = Ridge(alpha).fit(X[train], y[train]).predict(X[test])
+            mean[test] = y[train].mean()
+        losses[alpha] = (y[known] - predicted) ** 2
+    best = min(losses, key=lambda alpha: losses[alpha].mean())
+    model = Ridge(best).fit(X[known], y[known])
+    gain = (y[fresh] - y[known].mean()) ** 2 - (y[fresh] - model.predict(X[fresh])) ** 2
+    is_better = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return losses[best], (y[known] - mean) ** 2, is_better
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [np.asarray, lambda latent: np.exp(1.5 * latent)], ids=["normal", "lognormal"])
+@pytest.mark.parametrize("n_samples", [40, 100, 300])
+def test_a_regression_is_seldom_better_than_chance_by_luck(shape, n_samples):
+    """As `compare` says it: the one-sided p-value, times the number of methods, is below 0.05."""
+    said = dict.fromkeys((0.0, 0.3, 1.0), 0)
+    for signal in said:
+        random, wrong = np.random.default_rng(n_samples), 0
+        for _ in range(100):
+            model, chance, is_better = errors_of_ridge(random, n_samples, signal, shape)
+            test = paired_ratio_test(model, chance, n_train=0.8 * n_samples)
+            if test.difference > 0.0 and 0.5 * test.pvalue * 4 < 0.05:
+                said[signal] += 1
+                wrong += not is_better
+        assert wrong <= 8, signal
+    assert said[1.0] >= (20 if n_samples == 300 else 0)
