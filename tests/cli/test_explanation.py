@@ -34,6 +34,11 @@ def fitted(method, n_classes):
     return CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10]), X[-10:]
 
 
+def decided_by(n_classes):
+    """The column of decision values: of two classes it names the one for which they speak."""
+    return "prediction" if n_classes == 0 else "decision_perhaps" if n_classes == 2 else "decision"
+
+
 @pytest.mark.parametrize(
     ("method", "n_classes"),
     [
@@ -52,10 +57,10 @@ def test_parts_add_up_to_the_decision(method, n_classes):
         assert table.columns[1] == "prediction"
         assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
         return
-    assert list(table.columns[1:3]) == ["label", "decision"] and list(table["label"]) == list(model.predict(X))
+    assert list(table.columns[1:3]) == ["label", decided_by(n_classes)] and list(table["label"]) == list(model.predict(X))
     values = model.decision_function(X)
     decided = values if n_classes == 2 else values.max(axis=1)
-    assert np.allclose(table["decision"], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)
+    assert np.allclose(table[decided_by(n_classes)], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)
     assert ("contributions_by_class.csv" in tables) == (n_classes > 2)
     if n_classes > 2:
         of_all = tables["contributions_by_class.csv"]
@@ -128,7 +133,7 @@ def test_models_of_the_library(kind):
     assert list(dict.fromkeys(table["who"])) == list(X.index)
     known = table[table["who"] != "s52"]
     assert table[table["who"] == "s52"].iloc[:, 1:].isna().all(axis=None)
-    value = "prediction" if kind.startswith("number") else "decision"
+    value = "prediction" if kind.startswith("number") else decided_by(2 if kind == "two" else 3)
     assert np.allclose(known[["a", "a-2", "noise", "intercept"]].sum(axis=1).astype(float), known[value].astype(float))
     there = X.drop(index="s52")
     if kind == "numbers":
@@ -181,7 +186,7 @@ def test_views_may_be_called_as_columns_of_the_table(n_classes):
     X = X.rename(columns=lambda name: name.replace("a__", "label__").replace("b__", "class__"))
     model = CohortModel("linear", effort="quick", random_state=0).fit(X, y)
     tables = explaining_tables(model, X)
-    columns = ["who", "label", "decision", "label (view)", "class (view)", "intercept"]
+    columns = ["who", "label", decided_by(n_classes), "label (view)", "class (view)", "intercept"]
     assert list(tables["contributions.csv"]) == columns
     assert tables["contributions.csv"]["label"].tolist() == model.predict(X).tolist()
     assert deciding_views(model, tables["contributions.csv"]).index[0] == "label"
@@ -194,8 +199,7 @@ def test_views_may_be_called_as_the_intercept_or_the_column_of_ids(method, n_cla
     model = CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10])
     table = explaining_tables(model, X[-10:])["contributions.csv"]
     assert list(table)[-3:] == ["intercept (view)", "who (view)", "intercept"] and table.columns.is_unique
-    value = "decision" if n_classes else "prediction"
-    assert np.allclose(table.iloc[:, -3:].sum(axis=1), table[value])
+    assert np.allclose(table.iloc[:, -3:].sum(axis=1), table[decided_by(n_classes)])
     counts = deciding_views(model, table)
     assert counts.index[0] == "intercept" and counts.sum() == 10
 
@@ -203,7 +207,7 @@ def test_views_may_be_called_as_the_intercept_or_the_column_of_ids(method, n_cla
 def test_ids_may_stand_in_a_column_called_as_another():
     model, X = fitted("mean", 2)
     table = explaining_tables(model, X.rename_axis("label"))["contributions.csv"]
-    assert list(table)[:3] == ["label", "label", "decision"] and deciding_views(model, table).sum() == 10
+    assert list(table)[:3] == ["label", "label", "decision_perhaps"] and deciding_views(model, table).sum() == 10
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])

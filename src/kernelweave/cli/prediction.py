@@ -542,6 +542,8 @@ def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryI
         columns = {name: table.index.astype(str).to_numpy(dtype=object)} | {
             key: values.to_numpy(dtype=object if key in texts else float) for key, values in table.items()
         }
+        if "target" in columns and len({isinstance(one, str) for one in columns["target"] if one is not None}) > 1:
+            raise ValueError("the target has text beside numbers, which a Parquet file cannot hold; write a .csv file")
         if writer is None:
             schema = arrow.table(columns).schema
             known = next((label for label in getattr(model, "classes_", [])), None)

@@ -26,6 +26,7 @@ from .comparison import Problem
 from .out_of_fold import Judge, OutOfFold
 
 MOST_RESAMPLED = 50_000
+_FIXED = float(np.finfo(float).max)  # training samples, of which no other set is drawn
 SHARES = ("accuracy", "balanced accuracy")
 _SHOWN_AS = {"R2": "R²"}
 _SCORINGS = {
@@ -64,7 +65,7 @@ class LabelledCohort:
     """
 
     def __init__(self, classes: Sequence[Any] | None, target: str):
-        self.target, self.classes = target, None if classes is None else list(classes)
+        self.target, self.classes = target, None if classes is None else np.asarray(classes).tolist()
         self.n_unlabelled = self.n_unpredicted = 0
         self.unknown: Counter[Any] = Counter()
         self._places = dict(zip(as_text(self.classes or []), range(len(self.classes or [])), strict=True))
@@ -85,15 +86,15 @@ class LabelledCohort:
             numbers = self._numbers(y)
             self._parts.append((numbers[scored], predicted[scored].to_numpy(dtype=float), shares.to_numpy()))
             return pd.Series(numbers, y.index)
-        texts, labels = as_text(y), y.astype(object).to_numpy(copy=True)
+        texts, labels = as_text(y), np.full(len(y), None, dtype=object)
         for place in np.flatnonzero(there):
             own = self._places.setdefault(texts[place], len(self._places))
-            labels[place] = self.classes[own] if own < len(self.classes) else texts[place]
+            labels[place] = self.classes[own] if own < len(self.classes) else y.iloc[place]
             self.unknown.update([texts[place]] if own >= len(self.classes) else [])
         places = np.array([self._places[texts[place]] for place in np.flatnonzero(scored)], dtype=int)
         answers = [self._places[text] for text in as_text(predicted[scored])]
         self._parts.append((places, np.array(answers, dtype=int), shares.to_numpy(dtype=float)))
-        return pd.Series(labels, y.index)
+        return pd.Series(labels, y.index, dtype=object)
 
     def _numbers(self, y: pd.Series) -> np.ndarray:
         numbers = pd.to_numeric(y, errors="coerce")
@@ -131,18 +132,22 @@ class LabelledCohort:
         return scores(CLASSES, y, np.full(len(y), counts.argmax()), constant, np.arange(len(self.classes)))
 
     @property
-    def chance_label(self) -> str:
-        if self.classes is None:
-            return f"the mean of the target ({written(float(self._columns[0].mean()))})"
-        return f"the most frequent class ({self._labels[int(np.bincount(self._columns[0]).argmax())]})"
+    def constant(self) -> str:
+        """The most frequent class, or the mean of the target."""
+        y = self._columns[0]
+        return written(float(y.mean())) if self.classes is None else self._labels[int(np.bincount(y).argmax())]
 
     @property
     def _labels(self) -> list[str]:
         known = [str(label) for label in self.classes or []]
         return [*known, *list(self._places)[len(known) :]]
 
-    def interval(self, name: str) -> tuple[float, float]:
-        """The 95 % interval of a score; NaN where there is none."""
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95 % interval of each score; NaN where there is none."""
+        return {name: self._interval(name) for name in self.scores}
+
+    def _interval(self, name: str) -> tuple[float, float]:
         y, predicted, shares = self._columns
         if len(y) < 2 or not np.isfinite(self.scores[name]) or (name == "ROC AUC" and len(y) > MOST_RESAMPLED):
             return np.nan, np.nan
@@ -151,28 +156,29 @@ class LabelledCohort:
             shares = np.pad(shares, ((0, 0), (0, len(self._places) - n_known)))
         zeros = np.zeros(len(y), dtype=int)
         problem = Problem(None, y, is_classification=self.classes is not None)
-        judge = _CohortJudge(problem, Scoring(_SCORINGS[name]), np.inf, n_known)
+        judge = _CohortJudge(problem, Scoring(_SCORINGS[name]), _FIXED, n_known)
         low, high = judge.interval(OutOfFold(np.arange(len(y)), zeros, zeros, predicted, shares))
         if judge.scoring.is_error:
-            low, high = max(-high, 0.0), max(-low, 0.0)
+            low, high = max(0.0, -high), max(0.0, -low)
         return (float(np.sqrt(low)), float(np.sqrt(high))) if name == "RMSE" else (float(low), float(high))
 
     def tables(self) -> list[Table]:
         """The scores and, of classes, the confusion matrix."""
         names = list(self.scores)
-        ends = np.array([self.interval(name) for name in names]).T.tolist()
+        ends = np.array(list(self.intervals.values())).T.tolist()
         kinds = {name: "percent" if name in SHARES else "number" for name in names}
-        smaller = listed([name for name in names if name in SMALLER_IS_BETTER])
+        errors = [name for name in names if name in SMALLER_IS_BETTER]
+        smaller = f" Of {listed(errors)} smaller values are better." if errors else ""
         found = Table(
             title=f"Scores of {counted(self.n_samples, 'labelled sample')}",
             columns=[Column(""), *(Column(_SHOWN_AS.get(name, name), kinds[name]) for name in names)],
             rows=[
                 ["the model", *self.scores.values()],
-                ["95 % interval, from", *ends[0]],
-                ["95 % interval, to", *ends[1]],
-                [self.chance_label, *(self.chance[name] for name in names)],
+                ["95 % from", *ends[0]],
+                ["95 % to", *ends[1]],
+                [f"always {self.constant}", *(self.chance[name] for name in names)],
             ],
-            note=f"Of {smaller} smaller values are better." if smaller != "none" else "",
+            note=f"From and to are the ends of 95 % intervals.{smaller}",
         )
         return [found] if self.classes is None else [found, self._confusion()]
 
@@ -199,20 +205,21 @@ class LabelledCohort:
         """How good the predictions are, and which samples are not scored."""
         name = "accuracy" if self.classes is not None else "R2"
         kind = "percent" if name in SHARES else "number"
-        low, high = (written(end, kind) for end in self.interval(name))
+        low, high = (written(end, kind) for end in self.intervals[name])
         interval = "" if low == "unknown" else f" (95 % interval {low.removesuffix(' %')} to {high})"
         value, chance = (written(found[name], kind) for found in (self.scores, self.chance))
         samples = counted(self.n_samples, "labelled sample")
         if name == "accuracy":
             text = f"The model predicts the right class for {value} of {samples}{interval}; always predicting "
-            text += f"{self.chance_label} is right for {chance}."
+            text += f"their most frequent class, {self.constant}, is right for {chance}."
         else:
-            text = f"On {samples} the model has an R² of {value}{interval}; 0 is that of {self.chance_label}."
+            text = f"On {samples} the model has an R² of {value}{interval}; always predicting their mean, "
+            text += f"{self.constant}, has {chance}."
         return [text, *self.left_out()]
 
     def left_out(self) -> list[str]:
         found = []
-        for count, why in ((self.n_unlabelled, "without a label"), (self.n_unpredicted, "with a label and no prediction")):
+        for count, why in ((self.n_unlabelled, "without a label"), (self.n_unpredicted, "without a prediction")):
             if count:
                 found.append(f"{counted(count, 'sample')} {why} {'is' if count == 1 else 'are'} not scored.")
         return found
