@@ -171,7 +171,7 @@ class LabelledCohort:
         smaller = f" Of {listed(errors)} smaller values are better." if errors else ""
         found = Table(
             title=f"Scores of {counted(self.n_samples, 'labelled sample')}",
-            columns=[Column(""), *(Column(_SHOWN_AS.get(name, name), kinds[name]) for name in names)],
+            columns=[Column("predictions"), *(Column(_SHOWN_AS.get(name, name), kinds[name]) for name in names)],
             rows=[
                 ["the model", *self.scores.values()],
                 ["95 % from", *ends[0]],

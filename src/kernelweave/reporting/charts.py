@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from .content import Bars, Chart, Dot, Dots, Heatmap, Line, Lines, Scatter
-from .formatting import DASH, Detail, evenly, write_cell, write_column
+from .formatting import DASH, Detail, evenly, without_minus_zero, write_cell, write_column
 from .svg import (
     FONT,
     WIDE,
@@ -147,13 +147,17 @@ _BARS_TOP, _BELOW, _THICK = 10.0, 48.0, 18.0
 
 def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
     count = min(len(chart.labels), detail.marks)
-    numbers = [value for row in chart.values[:count] for value in row] + list(chart.totals or [])
+    numbers = [value for row in chart.values[:count] for value in row] + [*(chart.totals or []), *(chart.truths or [])]
     if not any(can_draw(value) for value in numbers):
         return Drawing({})
     keys = [key_of_bars(number, label) for number, label in enumerate(chart.parts)] if len(chart.parts) > 1 else []
     notes = [f"The first {count} of {len(chart.labels)} bars are drawn."] if count < len(chart.labels) else []
     if chart.totals is not None:
         notes.append(f"The line across each bar marks: {chart.total_label or 'total'}.")
+    if chart.truths is not None:
+        notes.append(f"The ring marks: {chart.truth_label}.")
+    if chart.starts is not None:
+        notes.append(f"Each bar begins at: {chart.start_label}.")
     pictures = for_both(lambda width: _bars(chart, count, width, f"{name}-{width:.0f}", detail.text))
     return Drawing(pictures, keys, notes=notes)
 
@@ -164,32 +168,38 @@ def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
     height = 28.0 + (16 if above else 0)
     bottom = _BARS_TOP + height * count
     root = begin(chart, name, width, bottom + _BELOW)
-    scale = Scale([0.0, *_ends(chart, count)], left + 4, width - 14, room=0.02)
+    scale = Scale(_ends(chart, count), left + 4, width - 14, room=0.02)
     x_axis(root, scale, _BARS_TOP, bottom, title=chart.axis, kind=chart.kind)
-    element("path", root, class_="zero", d=f"M{scale(0.0):.2f} {_BARS_TOP:.2f}V{bottom:.2f}")
     for place, label in enumerate(labels):
         row = element("g", root, class_="row")
         y = _BARS_TOP + height * place
         middle = y + (16 + (height - 16) / 2 if above else height / 2)
         base = y + 13 if above else middle + 0.35 * FONT
+        element("path", row, class_="zero", d=f"M{scale(_start(chart, place)):.2f} {y:.2f}v{height:.2f}")
         _write_label(row, label, left, base, width - 10 if above else None)
         _draw_parts(row, chart, place, scale, middle - _THICK / 2, longest)
     return root
 
 
+def _start(chart: Bars, place: int) -> float:
+    return chart.starts[place] if chart.starts is not None and can_draw(chart.starts[place]) else 0.0
+
+
 def _ends(chart: Bars, count: int) -> list[float]:
-    ends = list(chart.totals or [])[:count]
-    for row in chart.values[:count]:
-        drawn = [value for value in row if can_draw(value)]
-        ends += [sum(value for value in drawn if value > 0), sum(value for value in drawn if value < 0)]
+    ends = [*(chart.totals or [])[:count], *(chart.truths or [])[:count]]
+    for place, row in enumerate(chart.values[:count]):
+        start, drawn = _start(chart, place), [value for value in row if can_draw(value)]
+        ends += [start, start + sum(value for value in drawn if value > 0)]
+        ends.append(start + sum(value for value in drawn if value < 0))
     return ends
 
 
 def _draw_parts(row: Element, chart: Bars, place: int, scale: Scale, y: float, longest: int) -> None:
     about = chart.notes[place] if chart.notes else ""
     total = chart.totals[place] if chart.totals is not None else None
+    truth = chart.truths[place] if chart.truths is not None else None
     last = f"{chart.total_label or 'total'}: {write_cell(total, chart.kind)}" if total is not None else ""
-    sums = [0.0, 0.0]  # of the negative parts, of the positive parts
+    sums = [_start(chart, place)] * 2  # where the negative parts end, and the positive ones
     for number, value in enumerate(chart.values[place]):
         if not can_draw(value) or value == 0:
             continue
@@ -206,6 +216,8 @@ def _draw_parts(row: Element, chart: Bars, place: int, scale: Scale, y: float, l
             element("path", group, class_="hatch", d=lines)
     if total is not None and can_draw(total):
         element("path", row, class_="total", d=f"M{scale(total):.2f} {y - 3:.2f}v{_THICK + 6:.2f}")
+    if truth is not None and can_draw(truth):
+        element("circle", row, class_="truth", cx=scale(truth), cy=y + _THICK / 2, r=5.5)
 
 
 _LEFT, _SCATTER_TOP, _RIGHT, _BASE, _HEIGHT = 80.0, 44.0, 706.0, 500.0, 562.0
@@ -381,7 +393,7 @@ def _short(value: float | None, kind: str) -> str:
     if value is None or not can_draw(value):
         return ""
     if kind == "percent":
-        return f"{100 * value:.0f}"
+        return without_minus_zero(f"{100 * value:.0f}")
     if kind in ("count", "seconds", "p-value"):
         return write_cell(value, kind)
     size = abs(value)

@@ -266,9 +266,10 @@ def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) 
     found = []
     if not compared and evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
         found.append(
-            "If the model was fitted to these samples, that says little about new ones: it has seen the answers. "
-            f"{evaluation.why_not}"
+            "If the model was fitted to these samples, that says little about new ones: it has seen the answers."
         )
+        if len(subject.views) == 1:  # of several, the section on views says why
+            found.append(evaluation.why_not)
     if subject.y is not None and subject.task == "classification":
         labels, counts = np.unique(subject.y, return_counts=True)
         if counts.min() < _FEW_OF_A_CLASS:

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from .content import Chart
-from .formatting import DASH, SUPERSCRIPTS, clean, in_powers, one_line
+from .formatting import DASH, SUPERSCRIPTS, clean, in_powers, one_line, unbroken, without_minus_zero
 
 Element = ElementTree.Element
 Attribute = str | float | int
@@ -37,14 +37,14 @@ def element(tag: str, parent: Element | None = None, text: str = "", **attribute
     named = {name.rstrip("_").replace("_", "-"): write(value) for name, value in attributes.items()}
     made = Element(tag, named) if parent is None else ElementTree.SubElement(parent, tag, named)
     if text:
-        made.text = clean(text)
+        made.text = unbroken(clean(text))
     return made
 
 
 def write(value: Attribute) -> str:
     """An attribute's value; coordinates have two decimals at most."""
     if isinstance(value, str):
-        return clean(value)
+        return unbroken(clean(value))
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
@@ -154,8 +154,7 @@ class Scale:
         if size >= 1e6 or step < 1e-5:
             return ("0" if value == 0 else in_powers(value, 2, "×")) + unit
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        text = f"{value:.{decimals}f}"
-        return (text.removeprefix("-") if float(text) == 0 else text) + unit
+        return without_minus_zero(f"{value:.{decimals}f}") + unit
 
 
 class LogScale(Scale):
