@@ -113,7 +113,7 @@ def test_any_names_can_be_drawn_and_stay_text(make):
     chart = replace(make([0.5] * len(NASTY), NASTY), title=NASTY[0], description=NASTY[3])
     drawing = draw(chart, DETAIL, "b1-1")
     for root in check(chart):
-        assert {one.tag for one in root.iter()} <= {"svg", "title", "desc", "g", "path", "text", "rect"}
+        assert {one.tag for one in root.iter()} <= {"svg", "title", "desc", "g", "path", "text", "rect", "circle"}
         assert next(iter(root)).text == NASTY[0]
         assert any("<script>alert(1)</script>" in mark.get("data-tip") for mark in marks(root))
     for picture in drawing.pictures.values():
@@ -126,7 +126,7 @@ def test_any_names_can_be_drawn_and_stay_text(make):
 def test_marks_tell_label_and_number(make):
     root = check(make([0.25, 0.5, 0.75], None))[0]
     assert "0.25" in marks(root)[0].get("data-tip") or make is scatter
-    expected = {dots: 3, bars: 6, scatter: 3, lines: 3, log_lines: 3, heatmap: 6}[make]
+    expected = {dots: 3, bars: 6, bars_with_truths: 6, scatter: 3, lines: 3, log_lines: 3, heatmap: 6}[make]
     assert len(marks(root)) == expected
 
 
@@ -259,3 +259,27 @@ def test_true_values_are_marked_beside_predictions_and_bars_begin_where_they_say
     names = [column.name for column in chart.table().columns]
     assert names == ["name", "mean prediction", "x", "y", "prediction", "true value"]
     assert chart.table().rows[1] == ["b", 10.0, 3.0, 1.0, 14.0, 9.0]
+
+
+def texts_of(picture, kind):
+    return [one.text for one in ElementTree.fromstring(picture).iter() if one.get("class") == kind]
+
+
+@pytest.mark.parametrize("make", [dots, bars, lines])
+def test_long_titles_of_axes_are_whole_in_narrow_places(make):
+    title = "fall of the balanced accuracy where a view is exchanged"
+    chart = replace(make([0.1, 0.5]), **{"x_axis" if make is lines else "axis": title})
+    for picture in draw(chart, DETAIL, "c").pictures.values():
+        assert " ".join(texts_of(picture, "title")[-2:]).endswith(title)
+        root = ElementTree.fromstring(picture)
+        height = float(root.get("viewBox").split()[3])
+        assert all(float(one.get("y")) < height - 4 for one in root.iter() if one.get("class") == "title")
+
+
+def test_names_of_views_are_whole_in_narrow_places():
+    names = ["morphological features", "gene expression (RNA)", "clinical"]
+    chart = Heatmap(**ABOUT, rows=names, columns=names, values=[[0.1, 0.2, 0.3]] * 3)
+    for picture in draw(chart, DETAIL, "c").pictures.values():
+        assert "\u2026" not in picture
+    for picture in draw(dots([0.1, 0.2, 0.3], [*names[:2], "morphological features alone"]), DETAIL, "c").pictures.values():
+        assert "\u2026" not in picture

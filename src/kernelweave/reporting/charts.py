@@ -31,6 +31,7 @@ from .svg import (
     markup,
     point,
     rectangle,
+    room_below,
     text_width,
     tip,
     wrapped,
@@ -58,7 +59,7 @@ def _place_of_labels(labels: Iterable[str], width: float) -> tuple[bool, float]:
     """Whether labels stand above their lines, as in narrow places, and how much room is left of the numbers."""
     if width < WIDE:
         return True, 10.0
-    return False, min(max(text_width(label, FONT) for label in labels) + 18, 230.0)
+    return False, min(max(text_width(label, FONT) for label in labels) + 18, 300.0)
 
 
 def _write_label(row: Element, label: str, left: float, y: float, room: float | None) -> None:
@@ -66,7 +67,7 @@ def _write_label(row: Element, label: str, left: float, y: float, room: float | 
     element("text", row, fitted(label, most, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
 
 
-_DOTS_TOP, _BELOW = 26.0, 48.0
+_DOTS_TOP = 26.0
 
 
 def draw_dots(chart: Dots, detail: Detail, name: str) -> Drawing:
@@ -94,7 +95,7 @@ def _dots(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
     dots = [dot for one in rows.values() for dot in one]
     numbers = [value for dot in dots for value in (dot.value, dot.low, dot.high)]
     scale = Scale([*numbers, chart.reference], left + 4, width - beside, room=0.05)
-    root = begin(chart, name, width, bottom + _BELOW)
+    root = begin(chart, name, width, bottom + room_below(chart.axis, scale.end - scale.start))
     x_axis(root, scale, _DOTS_TOP, bottom, title=chart.axis, kind=chart.kind)
     for place, (label, own) in enumerate(rows.items()):
         y = _DOTS_TOP + height * place
@@ -142,7 +143,7 @@ def _draw_reference(root: Element, chart: Dots, scale: Scale, bottom: float, wid
     element("text", group, text, x=at, y=_DOTS_TOP - 11, text_anchor="middle")
 
 
-_BARS_TOP, _BELOW, _THICK = 10.0, 48.0, 18.0
+_BARS_TOP, _THICK = 10.0, 18.0
 
 
 def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
@@ -167,8 +168,8 @@ def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
     above, left = _place_of_labels(labels, width)
     height = 28.0 + (16 if above else 0)
     bottom = _BARS_TOP + height * count
-    root = begin(chart, name, width, bottom + _BELOW)
     scale = Scale(_ends(chart, count), left + 4, width - 14, room=0.02)
+    root = begin(chart, name, width, bottom + room_below(chart.axis, scale.end - scale.start))
     x_axis(root, scale, _BARS_TOP, bottom, title=chart.axis, kind=chart.kind)
     for place, label in enumerate(labels):
         row = element("g", root, class_="row")
@@ -275,7 +276,7 @@ def _lines(chart: Lines, width: float, name: str, detail: Detail) -> Element:
     left = max(text_width(ys.label(value, 5), FONT) for value in [*ys.ticks(5), points[0][1]][:20]) + 18
     finest = 1.0 if all(x == round(x) for x, _ in points) else 0.0  # counts, such as steps
     xs = Scale([x for x, _ in points], left, width - 16, room=0.02, finest=finest)
-    root = begin(chart, name, width, base + 48)
+    root = begin(chart, name, width, base + room_below(chart.x_axis, xs.end - xs.start))
     y_axis(root, ys, left, width - 10, title=chart.y_axis)
     x_axis(root, xs, _LINES_TOP, base, title=chart.x_axis)
     for number, line in enumerate(chart.lines):
@@ -305,7 +306,8 @@ def _draw_line(group: Element, chart: Lines, line: Line, number: int, xs: Scale,
 
 _SMALL = 11.5  # font of the numbers in cells
 _MIDDLE, _STRONG = 0.604, 0.823  # shares of the largest number beyond which dark mode and light mode change ink
-_TALLEST, _LINES = 150.0, 3  # room for names of columns: turned, and not turned
+_TALLEST, _LINES = 230.0, 3  # room for names of columns: turned, and not turned
+_ROOM = 44.0  # of a column, before names of rows take it
 _MANY_CELLS = 400  # cells, of which there are too many to be drawn twice
 
 
@@ -334,7 +336,8 @@ def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
 def _heatmap(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
-    left = min(max(text_width(name, FONT) for name in (*rows, chart.row_axis)) + 16, 0.3 * width)
+    widest_row = max(text_width(name, FONT) for name in (*rows, chart.row_axis))
+    left = min(widest_row + 16, max(0.3 * width, min(0.5 * width, width - 8 - _ROOM * len(columns))))
     widest = max(text_width(column, FONT) for column in columns)
     cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
     lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]

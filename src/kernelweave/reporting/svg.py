@@ -304,6 +304,20 @@ def ticks_that_fit(scale: Scale, kind: str, size: float) -> int:
     return 1
 
 
+def title_lines(title: str, length: float, size: float = FONT) -> list[str]:
+    """The title of an axis in a line, or in two where it is longer than the axis.
+
+    >>> title_lines("share of the samples that are predicted right", 260)
+    ['share of the samples that are', 'predicted right']
+    """
+    return wrapped(title, length, size, 2) or [fitted(title, length, size)]
+
+
+def room_below(title: str, length: float) -> float:
+    """How much room an axis needs below it, for its numbers and its title."""
+    return 31.0 + 17.0 * len(title_lines(title, length))
+
+
 def x_axis(
     root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", size: float = FONT
 ) -> None:
@@ -315,10 +329,10 @@ def x_axis(
         x = scale(value)
         element("path", axis, class_="grid", d=f"M{x:.2f} {top:.2f}V{bottom:.2f}")
         element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17 * spacing, text_anchor="middle")
-    length = 1.2 * abs(scale.end - scale.start)
     middle = (scale.start + scale.end) / 2
-    text = fitted(title, length, FONT)
-    element("text", axis, text, class_="title", x=middle, y=bottom + 38 * spacing, text_anchor="middle")
+    for place, line in enumerate(title_lines(title, abs(scale.end - scale.start), size)):
+        y = bottom + (38 + 17 * place) * spacing
+        element("text", axis, line, class_="title", x=middle, y=y, text_anchor="middle")
 
 
 def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str) -> None:
