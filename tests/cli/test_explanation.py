@@ -57,7 +57,9 @@ def test_parts_add_up_to_the_decision(method, n_classes):
         assert table.columns[1] == "prediction"
         assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
         return
-    assert list(table.columns[1:3]) == ["label", decided_by(n_classes)] and list(table["label"]) == list(model.predict(X))
+    assert list(table.columns[1:3]) == ["label", decided_by(n_classes)] and list(table["label"]) == list(
+        model.predict(X)
+    )
     values = model.decision_function(X)
     decided = values if n_classes == 2 else values.max(axis=1)
     assert np.allclose(table[decided_by(n_classes)], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)

@@ -281,5 +281,7 @@ def test_names_of_views_are_whole_in_narrow_places():
     chart = Heatmap(**ABOUT, rows=names, columns=names, values=[[0.1, 0.2, 0.3]] * 3)
     for picture in draw(chart, DETAIL, "c").pictures.values():
         assert "\u2026" not in picture
-    for picture in draw(dots([0.1, 0.2, 0.3], [*names[:2], "morphological features alone"]), DETAIL, "c").pictures.values():
+    for picture in draw(
+        dots([0.1, 0.2, 0.3], [*names[:2], "morphological features alone"]), DETAIL, "c"
+    ).pictures.values():
         assert "\u2026" not in picture

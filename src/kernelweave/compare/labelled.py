@@ -140,7 +140,7 @@ class LabelledCohort:
     @property
     def _labels(self) -> list[str]:
         known = [str(label) for label in self.classes or []]
-        return [*known, *list(self._places)[len(known) :]]
+        return [*known, *map(str, list(self._places)[len(known) :])]
 
     @cached_property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -230,9 +230,10 @@ class LabelledCohort:
             return ""
         count = sum(self.unknown.values())
         labels = listed([f"{label!r} ({number})" for label, number in self.unknown.most_common()])
+        has, counts = ("has a label", "counts") if count == 1 else ("have labels", "count")
         return (
-            f"{counted(count, 'sample')} {'has a label' if count == 1 else 'have labels'} that the model does not know, "
-            f"and {'counts' if count == 1 else 'count'} as wrong: {labels}; its classes are {listed(self.classes or [])}"
+            f"{counted(count, 'sample')} {has} that the model does not know, and {counts} as wrong: {labels}; its "
+            f"classes are {listed(self.classes or [])}"
         )
 
     def section(self) -> Section:

@@ -47,7 +47,6 @@ from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_vie
 from .scoring import Scoring, scoring_named
 from .search import Calibration, Found, fitted, inner_splits, search
 
-
 MOST_AVERAGED = 1000  # training samples over which parts of predictions are averaged
 
 

@@ -337,7 +337,7 @@ def _heatmap(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
     widest_row = max(text_width(name, FONT) for name in (*rows, chart.row_axis))
-    left = min(widest_row + 16, max(0.3 * width, min(0.5 * width, width - 8 - _ROOM * len(columns))))
+    left = min(widest_row + 16, max(0.3 * width, min(0.56 * width, width - 8 - _ROOM * len(columns))))
     widest = max(text_width(column, FONT) for column in columns)
     cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
     lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]

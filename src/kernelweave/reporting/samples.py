@@ -285,8 +285,8 @@ _OPTIMISTIC = (
     "Values of samples to which the model was fitted are optimistic: those of new samples tend to lie nearer to 0."
 )
 _OUT_OF_FOLD = (
-    "These samples have the smallest values out of fold, of models that were not fitted to them; the parts are those of "
-    "the model itself, whose values of these samples tend to lie further from 0."
+    "These samples have the smallest values out of fold, of models that were not fitted to them; the parts are those "
+    "of the model itself, whose values of these samples tend to lie further from 0."
 )
 _NOTHING = 1e-9  # share of the largest part that is rounding
 _EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
