@@ -1,5 +1,6 @@
 """The tables of `kernelweave explain`."""
 
+from copy import copy
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.cli.explanation import deciding_views, explaining_tables, view_of
+from kernelweave.cli.prediction import predictions
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
+from kernelweave.recipes.cohort import measured_from
 
 
 def cohort(n_classes, n=60):
@@ -252,3 +255,51 @@ def test_a_class_without_a_sample_that_has_the_view(method, n_classes):
         first, second = (features[features["class"] == label] for label in model.model_.classes_)
         weights = [part.set_index("feature")["weight"] for part in (first, second)]
         assert np.allclose(weights[0], -weights[1][weights[0].index])
+
+
+@pytest.mark.parametrize("method", ["mean", "linear", "boosting"])
+def test_parts_of_numbers_are_measured_from_the_training_samples(method):
+    """The same whatever samples are explained; the intercept is the mean prediction of the training samples."""
+    model, X = fitted(method, 0)
+    training = cohort(0)[0][:-10]
+    table = explaining_tables(model, X)["contributions.csv"]
+    parts, means = model.contributions(X), model.contributions(training).mean()
+    assert np.allclose(table[list(parts.columns[:-1])], parts.iloc[:, :-1] - means.iloc[:-1])
+    if method != "boosting":  # where the intercept also has what views do together
+        assert np.allclose(table["intercept"], model.predict(training).mean())
+    alone = explaining_tables(model, X[3:4])["contributions.csv"]
+    assert np.allclose(alone.iloc[0, 1:].astype(float), table.iloc[3, 1:].astype(float))
+    assert deciding_views(model, alone).sum() == 1
+
+
+def test_a_model_of_version_0_2_has_parts_measured_from_the_samples_given():
+    model, X = fitted("mean", 0)
+    old = copy(model)
+    del old.mean_contributions_
+    table = explaining_tables(old, X)["contributions.csv"]
+    assert np.allclose(table.iloc[:, 2:-1].mean(), 0.0) and np.allclose(table["intercept"], model.predict(X).mean())
+    assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
+    alone = explaining_tables(old, X[:1])["contributions.csv"]
+    assert np.allclose(alone.iloc[0, 2:].astype(float), model.contributions(X[:1]).iloc[0])
+    words = [measured_from(one, n) for one, n in ((model, 1), (old, 2), (old, 1))]
+    assert words == ["their means over the training samples", "their means over these samples", "0"]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_speak_for_the_positive_class(n_classes):
+    """A model may name the first of its two classes as the positive one: signs are turned then."""
+    model, X = fitted("mean", n_classes)
+    other = copy(model)
+    other.positive_ = model.classes_[0]
+    tables = [predictions(one, X) for one in (model, other)]
+    parts = [explaining_tables(one, X)["contributions.csv"] for one in (model, other)]
+    if n_classes == 3:
+        pd.testing.assert_frame_equal(*tables)
+        pd.testing.assert_frame_equal(*parts)
+        return
+    assert list(tables[0])[1] == "decision_perhaps" and list(tables[1])[1] == "decision_no"
+    assert np.array_equal(tables[0]["decision_perhaps"], -tables[1]["decision_no"])
+    assert ((tables[1]["decision_no"] > 0) == (tables[1]["label"] == "no")).all()
+    assert list(parts[1])[2] == "decision_no"
+    assert np.allclose(parts[0].iloc[:, 2:].to_numpy(float), -parts[1].iloc[:, 2:].to_numpy(float))
+    assert deciding_views(model, parts[0]).equals(deciding_views(other, parts[1]))

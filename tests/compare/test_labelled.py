@@ -101,3 +101,11 @@ def test_labels_are_compared_as_text(classes, labels):
     predicted = np.array([classes[0], classes[1], classes[0]], dtype=object)
     assert cohort.add(pd.Series(labels), pd.DataFrame({"label": predicted})).tolist() == predicted.tolist()
     assert cohort.scores["accuracy"] == 1.0 and not cohort.warning()
+
+
+def test_a_terminal_has_no_room_for_many_classes():
+    cohort = LabelledCohort(list("abcd"), "t")
+    cohort.add(pd.Series(list("abcdd")), pd.DataFrame({"label": list("abcda")}))
+    short, whole = cohort.tables(3)[1], cohort.tables()[1]
+    assert [column.name for column in short.columns] == ["class", "samples", "recall", "precision"]
+    assert [row[:2] + row[-2:] for row in whole.rows] == short.rows and "explain" in short.note and not whole.note

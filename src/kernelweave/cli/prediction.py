@@ -43,6 +43,7 @@ from .options import without_suffix
 
 NAMED = 3  # samples that a warning names
 PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
+MOST_CLASSES = 8  # whose confusion matrix a terminal has room for
 STANDARD_OUTPUT = Path("-")
 _BLOCK = 10_000  # samples that `explain` reads at a time
 _MOST = 0.5  # share of a view's columns above which a file is that view
@@ -469,7 +470,7 @@ def tell_scores(cohort: LabelledCohort, told: TextIO) -> None:
         return
     for line in cohort.sentences():
         print(one_line(line), file=told)
-    for table in cohort.tables():
+    for table in cohort.tables(MOST_CLASSES):
         print_table(table, told)
 
 

@@ -162,8 +162,8 @@ class LabelledCohort:
             low, high = max(0.0, -high), max(0.0, -low)
         return (float(np.sqrt(low)), float(np.sqrt(high))) if name == "RMSE" else (float(low), float(high))
 
-    def tables(self) -> list[Table]:
-        """The scores and, of classes, the confusion matrix."""
+    def tables(self, most_classes: int | None = None) -> list[Table]:
+        """The scores and, of classes, the confusion matrix; of more than `most_classes` recall and precision alone."""
         names = list(self.scores)
         ends = np.array(list(self.intervals.values())).T.tolist()
         kinds = {name: "percent" if name in SHARES else "number" for name in names}
@@ -180,9 +180,11 @@ class LabelledCohort:
             ],
             note=f"From and to are the ends of 95 % intervals.{smaller}",
         )
-        return [found] if self.classes is None else [found, self._confusion()]
+        if self.classes is None:
+            return [found]
+        return [found, self._confusion(most_classes is None or len(self.classes) <= most_classes)]
 
-    def _confusion(self) -> Table:
+    def _confusion(self, has_matrix: bool) -> Table:
         y, predicted, _ = self._columns
         labels, n_known = self._labels, len(self.classes or [])
         counts = np.zeros((len(labels), n_known), dtype=int)
@@ -192,14 +194,15 @@ class LabelledCohort:
             right, n_true = int(own[place]) if place < n_known else 0, int(own.sum())
             n_predicted = int(counts[:, place].sum()) if place < n_known else 0
             shares = [right / n if n else None for n in (n_true, n_predicted)]
-            rows.append([label, n_true, *own.tolist(), *shares])
+            rows.append([label, n_true, *(own.tolist() if has_matrix else []), *shares])
         columns = [Column("class"), Column("samples", "count")]
-        columns += [Column(f"predicted {label}", "count") for label in labels[:n_known]]
+        columns += [Column(f"predicted {label}", "count") for label in labels[:n_known] if has_matrix]
         columns += [
             Column("recall", "percent", "of the samples of the class, the share that is predicted as it"),
             Column("precision", "percent", "of the samples predicted as the class, the share that is of it"),
         ]
-        return Table(title="Classes, and what is predicted for them", columns=columns, rows=rows)
+        note = "" if has_matrix else "What is predicted for each class: see the report of kernelweave explain."
+        return Table(title="Classes, and what is predicted for them", columns=columns, rows=rows, note=note)
 
     def sentences(self) -> list[str]:
         """How good the predictions are, and which samples are not scored."""
