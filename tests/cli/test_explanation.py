@@ -1,4 +1,4 @@
-"""The tables of `kernelweave explain`."""
+"""The tables of `kernelweave explain`; each model searches its setting, which takes most of the time."""
 
 from copy import copy
 from functools import cache
