@@ -272,7 +272,7 @@ def test_numbers_behind_a_chart_can_be_opened_by_keyboard(visit, html):
     page.keyboard.press("Enter")
     assert figure.locator("table").is_visible()
     assert figure.locator("tbody tr").count() == 9
-    assert "97.1 %" in figure.locator("tbody tr").first.inner_text()
+    assert "97.1\xa0%" in figure.locator("tbody tr").first.inner_text()
     figure.locator("thead button").nth(2).click()
     assert figure.locator("thead th").nth(2).get_attribute("aria-sort") == "descending"
 

@@ -1,5 +1,6 @@
-"""The tables of `kernelweave explain`."""
+"""The tables of `kernelweave explain`; each model searches its setting, which takes most of the time."""
 
+from copy import copy
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.cli.explanation import deciding_views, explaining_tables, view_of
+from kernelweave.cli.prediction import predictions
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
+from kernelweave.recipes.cohort import measured_from
 
 
 def cohort(n_classes, n=60):
@@ -34,6 +37,11 @@ def fitted(method, n_classes):
     return CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10]), X[-10:]
 
 
+def decided_by(n_classes):
+    """The column of decision values: of two classes it names the one for which they speak."""
+    return "prediction" if n_classes == 0 else "decision_perhaps" if n_classes == 2 else "decision"
+
+
 @pytest.mark.parametrize(
     ("method", "n_classes"),
     [
@@ -52,10 +60,12 @@ def test_parts_add_up_to_the_decision(method, n_classes):
         assert table.columns[1] == "prediction"
         assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
         return
-    assert list(table.columns[1:3]) == ["label", "decision"] and list(table["label"]) == list(model.predict(X))
+    assert list(table.columns[1:3]) == ["label", decided_by(n_classes)] and list(table["label"]) == list(
+        model.predict(X)
+    )
     values = model.decision_function(X)
     decided = values if n_classes == 2 else values.max(axis=1)
-    assert np.allclose(table["decision"], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)
+    assert np.allclose(table[decided_by(n_classes)], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)
     assert ("contributions_by_class.csv" in tables) == (n_classes > 2)
     if n_classes > 2:
         of_all = tables["contributions_by_class.csv"]
@@ -128,7 +138,7 @@ def test_models_of_the_library(kind):
     assert list(dict.fromkeys(table["who"])) == list(X.index)
     known = table[table["who"] != "s52"]
     assert table[table["who"] == "s52"].iloc[:, 1:].isna().all(axis=None)
-    value = "prediction" if kind.startswith("number") else "decision"
+    value = "prediction" if kind.startswith("number") else decided_by(2 if kind == "two" else 3)
     assert np.allclose(known[["a", "a-2", "noise", "intercept"]].sum(axis=1).astype(float), known[value].astype(float))
     there = X.drop(index="s52")
     if kind == "numbers":
@@ -181,7 +191,7 @@ def test_views_may_be_called_as_columns_of_the_table(n_classes):
     X = X.rename(columns=lambda name: name.replace("a__", "label__").replace("b__", "class__"))
     model = CohortModel("linear", effort="quick", random_state=0).fit(X, y)
     tables = explaining_tables(model, X)
-    columns = ["who", "label", "decision", "label (view)", "class (view)", "intercept"]
+    columns = ["who", "label", decided_by(n_classes), "label (view)", "class (view)", "intercept"]
     assert list(tables["contributions.csv"]) == columns
     assert tables["contributions.csv"]["label"].tolist() == model.predict(X).tolist()
     assert deciding_views(model, tables["contributions.csv"]).index[0] == "label"
@@ -194,8 +204,7 @@ def test_views_may_be_called_as_the_intercept_or_the_column_of_ids(method, n_cla
     model = CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10])
     table = explaining_tables(model, X[-10:])["contributions.csv"]
     assert list(table)[-3:] == ["intercept (view)", "who (view)", "intercept"] and table.columns.is_unique
-    value = "decision" if n_classes else "prediction"
-    assert np.allclose(table.iloc[:, -3:].sum(axis=1), table[value])
+    assert np.allclose(table.iloc[:, -3:].sum(axis=1), table[decided_by(n_classes)])
     counts = deciding_views(model, table)
     assert counts.index[0] == "intercept" and counts.sum() == 10
 
@@ -203,7 +212,7 @@ def test_views_may_be_called_as_the_intercept_or_the_column_of_ids(method, n_cla
 def test_ids_may_stand_in_a_column_called_as_another():
     model, X = fitted("mean", 2)
     table = explaining_tables(model, X.rename_axis("label"))["contributions.csv"]
-    assert list(table)[:3] == ["label", "label", "decision"] and deciding_views(model, table).sum() == 10
+    assert list(table)[:3] == ["label", "label", "decision_perhaps"] and deciding_views(model, table).sum() == 10
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
@@ -246,3 +255,51 @@ def test_a_class_without_a_sample_that_has_the_view(method, n_classes):
         first, second = (features[features["class"] == label] for label in model.model_.classes_)
         weights = [part.set_index("feature")["weight"] for part in (first, second)]
         assert np.allclose(weights[0], -weights[1][weights[0].index])
+
+
+@pytest.mark.parametrize("method", ["mean", "linear", "boosting"])
+def test_parts_of_numbers_are_measured_from_the_training_samples(method):
+    """The same whatever samples are explained; the intercept is the mean prediction of the training samples."""
+    model, X = fitted(method, 0)
+    training = cohort(0)[0][:-10]
+    table = explaining_tables(model, X)["contributions.csv"]
+    parts, means = model.contributions(X), model.contributions(training).mean()
+    assert np.allclose(table[list(parts.columns[:-1])], parts.iloc[:, :-1] - means.iloc[:-1])
+    if method != "boosting":  # where the intercept also has what views do together
+        assert np.allclose(table["intercept"], model.predict(training).mean())
+    alone = explaining_tables(model, X[3:4])["contributions.csv"]
+    assert np.allclose(alone.iloc[0, 1:].astype(float), table.iloc[3, 1:].astype(float))
+    assert deciding_views(model, alone).sum() == 1
+
+
+def test_a_model_of_version_0_2_has_parts_measured_from_the_samples_given():
+    model, X = fitted("mean", 0)
+    old = copy(model)
+    del old.mean_contributions_
+    table = explaining_tables(old, X)["contributions.csv"]
+    assert np.allclose(table.iloc[:, 2:-1].mean(), 0.0) and np.allclose(table["intercept"], model.predict(X).mean())
+    assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
+    alone = explaining_tables(old, X[:1])["contributions.csv"]
+    assert np.allclose(alone.iloc[0, 2:].astype(float), model.contributions(X[:1]).iloc[0])
+    words = [measured_from(one, n) for one, n in ((model, 1), (old, 2), (old, 1))]
+    assert words == ["their means over the training samples", "their means over these samples", "0"]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_speak_for_the_positive_class(n_classes):
+    """A model may name the first of its two classes as the positive one: signs are turned then."""
+    model, X = fitted("mean", n_classes)
+    other = copy(model)
+    other.positive_ = model.classes_[0]
+    tables = [predictions(one, X) for one in (model, other)]
+    parts = [explaining_tables(one, X)["contributions.csv"] for one in (model, other)]
+    if n_classes == 3:
+        pd.testing.assert_frame_equal(*tables)
+        pd.testing.assert_frame_equal(*parts)
+        return
+    assert list(tables[0])[1] == "decision_perhaps" and list(tables[1])[1] == "decision_no"
+    assert np.array_equal(tables[0]["decision_perhaps"], -tables[1]["decision_no"])
+    assert ((tables[1]["decision_no"] > 0) == (tables[1]["label"] == "no")).all()
+    assert list(parts[1])[2] == "decision_no"
+    assert np.allclose(parts[0].iloc[:, 2:].to_numpy(float), -parts[1].iloc[:, 2:].to_numpy(float))
+    assert deciding_views(model, parts[0]).equals(deciding_views(other, parts[1]))

@@ -56,7 +56,7 @@ def test_predictions_in_blocks_and_as_ever_are_the_same(cohort, tmp_path, capsys
     first, second = (pd.read_csv(out, index_col=0) for out in outs[:2])
     pd.testing.assert_frame_equal(first, second)
     third = pd.read_parquet(outs[2])
-    assert list(third.columns) == ["who", "label", "decision", "probability_ill", "probability_well"]
+    assert list(third.columns) == ["who", "label", "decision_well", "probability_ill", "probability_well"]
     pd.testing.assert_frame_equal(third.set_index("who"), first, check_dtype=False)
     assert (first["label"] == truth).mean() > 0.75
     assert "Predicted 30 samples" in capsys.readouterr().out

@@ -131,13 +131,18 @@ def test_predict_and_explain_with_the_winner(name, cohorts):
     parts = pd.read_csv(why / "contributions.csv", index_col=0)
     assert parts.index.name == folder.id_name and set(parts.index) == set(folder.truth.index)
     parts = parts.loc[predictions.index]
-    decided = "decision" if folder.classes else "prediction"
+    decided = decision_of(folder) if folder.classes else "prediction"
     terms = parts.drop(columns=[name for name in ("label", decided) if name in parts])
     assert np.allclose(terms.sum(axis=1), parts[decided], atol=1e-6)
     if folder.classes:
         assert parts["label"].tolist() == predictions["label"].tolist()
     if not folder.classes:
         assert np.allclose(parts["prediction"], predictions["prediction"])
+
+
+def decision_of(folder):
+    """The column of decision values in contributions.csv: of two classes it names the one for which they speak."""
+    return f"decision_{folder.classes[1]}" if len(folder.classes) == 2 else "decision"
 
 
 def check_predictions(path, folder):
@@ -149,7 +154,8 @@ def check_predictions(path, folder):
         assert list(predictions) == ["prediction"]
         assert np.corrcoef(predictions["prediction"], truth)[0, 1] > 0.6
         return predictions
-    decisions = ["decision"] if len(folder.classes) == 2 else [f"decision_{label}" for label in folder.classes]
+    several = [f"decision_{label}" for label in folder.classes]
+    decisions = [decision_of(folder)] if len(folder.classes) == 2 else several
     probabilities = [f"probability_{label}" for label in folder.classes]
     assert list(predictions) == ["label", *decisions, *probabilities]
     assert np.allclose(predictions[probabilities].sum(axis=1), 1.0, atol=1e-5)

@@ -55,12 +55,12 @@ def read_both(folder):
 def test_predictions_are_those_of_the_model(cohort, tmp_path, capsys, block_size):
     folder, truth = cohort
     found = predict(folder / "model.kw", *both(folder), "--block-size", block_size, out=tmp_path / "p.csv")
-    assert list(found) == ["label", "decision", "probability_ill", "probability_well"]
+    assert list(found) == ["label", "decision_well", "probability_ill", "probability_well"]
     assert found.index.name == "sample"
     model, X = load(folder / "model.kw"), read_both(folder)
     assert found.index.tolist() == X.index.tolist()
     assert found["label"].tolist() == model.predict(X).tolist()
-    assert np.allclose(found["decision"], model.decision_function(X))
+    assert np.allclose(found["decision_well"], model.decision_function(X))
     assert np.allclose(found.filter(like="probability"), model.predict_proba(X))
     assert (found["label"] == truth["diagnosis"].loc[found.index]).mean() > 0.8
     printed = capsys.readouterr()
@@ -108,7 +108,7 @@ def test_predictions_on_standard_output(cohort, capsys):
     folder, _ = cohort
     assert main(["predict", str(folder / "model.kw"), *map(str, both(folder)), "--out", "-"]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("sample,label,decision,") and printed.out.count("\n") == N_NEW + 1
+    assert printed.out.startswith("sample,label,decision_well,") and printed.out.count("\n") == N_NEW + 1
     assert "Predicted" in printed.err
 
 
@@ -299,6 +299,6 @@ def test_ids_that_a_spreadsheet_would_run(cohort, tmp_path):
     found = predict(folder / "model.kw", path, out=out)
     assert found.index[0] == "-5" and found.index[1:].str.match(r"'[=@+-]").all()
     again = read_views({"rna": path, "found": out}, id="sample")
-    assert list(again.X.index) == list(new["sample"]) and again.X["found__decision"].notna().all()
+    assert list(again.X.index) == list(new["sample"]) and again.X["found__decision_well"].notna().all()
     assert main(["explain", str(folder / "model.kw"), str(path), "--out", str(why)]) == 0
     assert list(pd.read_csv(why / "contributions.csv")["sample"]) == list(found.index)

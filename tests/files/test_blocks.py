@@ -278,3 +278,35 @@ def test_rows_wait_only_where_files_differ_in_their_order(write, monkeypatch, is
     write({"b.csv": "id,x\n" + "".join(f"s{k},{k}\n" for k in order)})
     check_same(["a.csv", "b.csv"], block_size=size, id="id")
     assert (most > n / 4) if is_shuffled else (most < size)
+
+
+@pytest.mark.parametrize("target", ["labels.csv:diagnosis", "labels.csv:grade", "a.csv:word", "number"])
+def test_targets_are_those_of_read_views(tmp_path, target):
+    random = np.random.default_rng(0)
+    ids = [f"p{k}" for k in range(20)]
+    frame = table(random, ids)
+    frame.to_csv(tmp_path / "a.csv")
+    table(random, ids[3:17]).drop(columns="number", errors="ignore").to_csv(tmp_path / "b.csv")
+    labels = pd.DataFrame({"diagnosis": ["ill", "well"] * 10, "grade": range(20)}, index=pd.Index(ids, name="sample"))
+    labels[::-1].assign(diagnosis=lambda t: t["diagnosis"].where(np.arange(20) > 3)).to_csv(tmp_path / "labels.csv")
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    expected = read_views(paths, target, id="sample", keep_columns=["b.csv:word"] if "word" in target else [])
+    blocks = read_views_in_blocks(paths, target=target, id="sample", block_size=6)
+    y = blocks.y[blocks.y.index.isin(expected.X.index)].loc[expected.X.index]
+    assert y.tolist() == expected.y.tolist()
+    X = pd.concat(list(blocks))
+    assert set(X) == set(expected.X) and len(X) == 20
+    assert target.rpartition(":")[2] not in [name.partition("__")[2] for name in X if name.startswith("a__")]
+
+
+def test_messages_on_targets_name_the_remedy(tmp_path):
+    pd.DataFrame({"sample": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0]}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"sample": ["c", "d"], "y": [1.0, 2.0]}).to_csv(tmp_path / "l.csv", index=False)
+    for target, message in (
+        ("l.csv:z", "l.csv has no column 'z'"),
+        ("z", "a.csv has no column 'z'"),
+        ("l.csv:y", "have no sample in common"),
+        ("l.csv:sample", "is both id and target"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_views_in_blocks([tmp_path / "a.csv"], target=target, id="sample")

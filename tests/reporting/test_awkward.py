@@ -12,6 +12,7 @@ import kernelweave
 from kernelweave import MKLClassifier, MKLRegressor, load, save, stack_views
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Projected, Softmax
 from kernelweave.kernels import Function, Gaussian, Linear, Precomputed, Spectrum
+from kernelweave.reporting.page import Report
 from kernelweave.reporting.samples import drawn_rows
 from reported import block, blocks, cohort, column, ids, report, text
 
@@ -69,6 +70,7 @@ def test_a_model_that_cannot_be_fitted_again_says_why(tmp_path):
     loaded = load(tmp_path / "model.kw")
     found = report(loaded, table, y, cv=None)
     assert "could not be fitted to parts of these samples" in joined(found)
+    assert Report(found).to_markdown().count("could not be fitted to parts of these samples") == 1
     with pytest.raises(ValueError):
         report(loaded, table, y, cv=2)
 
@@ -79,7 +81,14 @@ def test_a_score_that_is_defined_nowhere():
     assert "in the 2 folds" in report(model, X, [1.0, 2.0, 3.0, 5.0], cv=None).headline[0]
     with pytest.warns(match="not well-defined"):
         found = report(model, X, [1.0, 2.0, 3.0, 5.0], cv=4)
-    assert "The R² is not defined on parts of these samples." in joined(found)
+    assert "The R² is not defined on parts of these samples." in text(found, "views")
+
+
+@pytest.mark.parametrize("kernels", [ONE_EACH, ONE_EACH[:1]])
+def test_why_there_is_no_cross_validation_is_said_once(kernels):
+    X, y = cohort(12)
+    found = report(MKLClassifier(kernels).fit(X, y), X, y, cv=False)
+    assert Report(found).to_markdown().count("Cross-validation was not asked for.") == 1
 
 
 def test_thirty_classes():

@@ -30,6 +30,11 @@ def bars(values, labels=None) -> Bars:
     return Bars(**ABOUT, axis="part", labels=labels, parts=["a", "b"], values=[[v, -v] for v in values], totals=values)
 
 
+def bars_with_truths(values, labels=None) -> Bars:
+    truths = {"truths": values[::-1], "truth_label": "true value", "starts": values, "start_label": "mean"}
+    return replace(bars(values, labels), **truths)
+
+
 def scatter(values, labels=None) -> Scatter:
     labels = labels or [f"row {place}" for place in range(len(values))]
     group = [place % 2 for place in range(len(values))]
@@ -50,7 +55,7 @@ def heatmap(values, labels=None) -> Heatmap:
     return Heatmap(**ABOUT, rows=labels, columns=["a", "b"], values=[[v, None] for v in values])
 
 
-MAKERS = [dots, bars, scatter, lines, log_lines, heatmap]
+MAKERS = [dots, bars, bars_with_truths, scatter, lines, log_lines, heatmap]
 SERIES = {
     "empty": [],
     "one": [0.5],
@@ -108,7 +113,7 @@ def test_any_names_can_be_drawn_and_stay_text(make):
     chart = replace(make([0.5] * len(NASTY), NASTY), title=NASTY[0], description=NASTY[3])
     drawing = draw(chart, DETAIL, "b1-1")
     for root in check(chart):
-        assert {one.tag for one in root.iter()} <= {"svg", "title", "desc", "g", "path", "text", "rect"}
+        assert {one.tag for one in root.iter()} <= {"svg", "title", "desc", "g", "path", "text", "rect", "circle"}
         assert next(iter(root)).text == NASTY[0]
         assert any("<script>alert(1)</script>" in mark.get("data-tip") for mark in marks(root))
     for picture in drawing.pictures.values():
@@ -121,7 +126,7 @@ def test_any_names_can_be_drawn_and_stay_text(make):
 def test_marks_tell_label_and_number(make):
     root = check(make([0.25, 0.5, 0.75], None))[0]
     assert "0.25" in marks(root)[0].get("data-tip") or make is scatter
-    expected = {dots: 3, bars: 6, scatter: 3, lines: 3, log_lines: 3, heatmap: 6}[make]
+    expected = {dots: 3, bars: 6, bars_with_truths: 6, scatter: 3, lines: 3, log_lines: 3, heatmap: 6}[make]
     assert len(marks(root)) == expected
 
 
@@ -224,3 +229,59 @@ def test_labels_that_decide_the_width_of_their_column_are_not_cut(label):
 def test_numbers_beside_dots_have_the_same_decimals():
     picture = draw(dots([0.8508, 0.746, -0.008376]), DETAIL, "c").pictures["wide"]
     assert re.findall(r'class="value"[^>]*>([^<]*)<', picture) == ["0.8508", "0.7460", "-0.0084"]
+
+
+def test_true_values_are_marked_beside_predictions_and_bars_begin_where_they_say():
+    chart = Bars(
+        **ABOUT,
+        axis="prediction",
+        labels=["a", "b"],
+        parts=["x", "y"],
+        values=[[2.0, -1.0], [3.0, 1.0]],
+        totals=[11.0, 14.0],
+        total_label="prediction",
+        truths=[12.0, 9.0],
+        truth_label="true value",
+        starts=[10.0, 10.0],
+        start_label="mean prediction",
+    )
+    drawing = draw(chart, DETAIL, "c")
+    for picture in drawing.pictures.values():
+        root = ElementTree.fromstring(picture)
+        rings = [float(one.get("cx")) for one in root.iter() if one.get("class") == "truth"]
+        lines_across = [float(one.get("d")[1:].split()[0]) for one in root.iter() if one.get("class") == "total"]
+        zeros = [float(one.get("d")[1:].split()[0]) for one in root.iter() if one.get("class") == "zero"]
+        assert zeros[0] == zeros[1]
+        unit = (lines_across[1] - zeros[1]) / 4.0  # of 1 on the axis
+        assert lines_across[0] - zeros[0] == pytest.approx(unit, abs=0.05)
+        assert [ring - zeros[0] for ring in rings] == pytest.approx([2 * unit, -unit], abs=0.05)
+    assert "The ring marks: true value." in drawing.notes and "Each bar begins at: mean prediction." in drawing.notes
+    names = [column.name for column in chart.table().columns]
+    assert names == ["name", "mean prediction", "x", "y", "prediction", "true value"]
+    assert chart.table().rows[1] == ["b", 10.0, 3.0, 1.0, 14.0, 9.0]
+
+
+def texts_of(picture, kind):
+    return [one.text for one in ElementTree.fromstring(picture).iter() if one.get("class") == kind]
+
+
+@pytest.mark.parametrize("make", [dots, bars, lines])
+def test_long_titles_of_axes_are_whole_in_narrow_places(make):
+    title = "fall of the balanced accuracy where a view is exchanged"
+    chart = replace(make([0.1, 0.5]), **{"x_axis" if make is lines else "axis": title})
+    for picture in draw(chart, DETAIL, "c").pictures.values():
+        assert " ".join(texts_of(picture, "title")[-2:]).endswith(title)
+        root = ElementTree.fromstring(picture)
+        height = float(root.get("viewBox").split()[3])
+        assert all(float(one.get("y")) < height - 4 for one in root.iter() if one.get("class") == "title")
+
+
+def test_names_of_views_are_whole_in_narrow_places():
+    names = ["morphological features", "gene expression (RNA)", "clinical"]
+    chart = Heatmap(**ABOUT, rows=names, columns=names, values=[[0.1, 0.2, 0.3]] * 3)
+    for picture in draw(chart, DETAIL, "c").pictures.values():
+        assert "\u2026" not in picture
+    for picture in draw(
+        dots([0.1, 0.2, 0.3], [*names[:2], "morphological features alone"]), DETAIL, "c"
+    ).pictures.values():
+        assert "\u2026" not in picture

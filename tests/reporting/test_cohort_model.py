@@ -4,11 +4,14 @@ Each model searches its setting and is calibrated, which takes most of the time.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kernelweave.model_selection import view_importance, view_report
 from kernelweave.recipes import CohortModel
 from kernelweave.reporting.data import folded
+from kernelweave.reporting.samples import OutOfFoldValues, contributions_section
+from kernelweave.reporting.subject import Subject
 from reported import block, blocks, cohort, column, ids, report, text
 
 
@@ -73,8 +76,58 @@ def test_contributions_of_a_regression_are_in_units_of_the_target():
     bars = block(report(model, X, y), "contributions", "bars")
     predicted = model.predict(X.loc[bars.labels])
     assert np.allclose(bars.totals, predicted)
-    assert np.allclose(np.sum(bars.values, axis=1), predicted)
-    assert set(bars.parts) == {"rna", "protein", "noise", "intercept"}
+    assert np.allclose(bars.starts + np.sum(bars.values, axis=1), predicted)
+    assert set(bars.parts) == {"rna", "protein", "noise"}
+    assert bars.truths == y[[X.index.get_loc(label) for label in bars.labels]].tolist()
+
+
+@pytest.mark.parametrize("method", ["mean", "linear", "forest", "stacking"])
+def test_parts_of_predicted_numbers_are_measured_from_their_means_over_the_training_samples(method):
+    """The same for every choice of samples, also for one alone."""
+    X, _ = cohort()
+    y = (1000.0 + 50.0 * X["rna__0"]).to_numpy()
+    model = fitted(method, X, y)
+    parts = model.contributions(X)
+    assert np.allclose(model.mean_contributions_, parts.mean())
+    views = {name: name.removesuffix("-linear").removesuffix("-gaussian") for name in parts}
+    expected = (parts - parts.mean()).T.groupby(views, sort=False).sum().T
+    for rows in (slice(None), slice(7, 8)):
+        bars = block(report(model, X[rows], y[rows], cv=False), "contributions", "bars")
+        assert bars.starts == pytest.approx([model.predict(X).mean()] * len(bars.labels))
+        assert np.allclose(bars.values, expected.loc[bars.labels, bars.parts])
+        assert ("intercept" in bars.parts) == (method == "forest")
+    assert "their means over the training samples" in text(report(model, X, y, cv=False), "contributions")
+
+
+def test_samples_are_ranked_by_out_of_fold_values_where_there_are_some():
+    X, y = cohort()
+    rng = np.random.default_rng(3)
+    margins = pd.Series(rng.normal(size=50), index=rng.permutation(60)[:50])
+    predicted = pd.Series("class 1", index=margins.index)
+    subject = Subject(fitted("mean", X, y), X, y)
+    found = contributions_section(subject, n_shown=6, out_of_fold=OutOfFoldValues(margins, predicted))
+    bars = next(one for one in found.blocks if one.type == "bars")
+    assert bars.labels == [X.index[row] for row in margins.abs().sort_values(kind="stable").index[:6]]
+    assert all(note.endswith(", out of fold class 1") for note in bars.notes)
+    assert np.allclose(bars.totals, subject.model.decision_function(subject.cohort.table(X.loc[bars.labels])))
+    assert "of models that were not fitted to them" in found.blocks[0].text
+    numbers = (1000.0 + 50.0 * X["rna__0"]).to_numpy()
+    values = OutOfFoldValues(margins, pd.Series(numbers, dtype=float)[margins.index] + 10.0 * margins)
+    subject = Subject(fitted("mean", X, numbers), X, numbers)
+    found = contributions_section(subject, n_shown=60, out_of_fold=values)
+    bars = next(one for one in found.blocks if one.type == "bars")
+    assert bars.labels == [X.index[row] for row in (-margins.abs()).sort_values(kind="stable").index]
+
+
+def test_several_classes_are_ranked_by_out_of_fold_margins():
+    X, y = cohort(60, 3)
+    margins = pd.Series(np.arange(60.0)[::-1], index=range(60))
+    subject = Subject(fitted("mean", X, y), X, y)
+    values = OutOfFoldValues(margins, pd.Series("class 2", index=range(60)))
+    found = contributions_section(subject, n_shown=4, out_of_fold=values)
+    bars = next(one for one in found.blocks if one.type == "bars")
+    assert bars.labels == [X.index[row] for row in (59, 58, 57, 56)]
+    assert all("out of fold class 2, next class" in note for note in bars.notes)
 
 
 @pytest.mark.parametrize("method", ["stacking", "linear", "boosting"])

@@ -160,3 +160,18 @@ def test_each_chart_gives_the_table_of_its_numbers():
             assert isinstance(block, Block)
             if table := block.table():
                 assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_bars_of_earlier_versions_are_read():
+    """They have no true values, and begin at 0."""
+    bars = Bars(title="t", description="d", axis="a", labels=["n"], parts=["p"], values=[[1.0]], totals=[1.0])
+    contents = Contents(title="t", headline=[], sections=[Section(id="s", title="s", blocks=[bars])])
+    plain = by_json(contents)
+    for name in ("truths", "truth_label", "starts", "start_label"):
+        del plain["sections"][0]["blocks"][0][name]
+    assert Contents.from_plain(plain) == contents
+
+
+def test_every_bar_has_a_true_value():
+    with pytest.raises(ValueError, match="2 entries of truths for 1 of labels"):
+        Bars(title="t", description="d", axis="a", labels=["n"], parts=["p"], values=[[1.0]], truths=[1.0, 2.0])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+
+import pytest
 
 from cases import each
 from kernelweave.reporting.content import KINDS
 from kernelweave.reporting.formatting import clean, one_line, write_cell, write_column
+from kernelweave.reporting.svg import Scale
+from kernelweave.reporting.words import written
 
 
 @each(
@@ -84,3 +89,12 @@ def test_small_numbers_beside_larger_ones_have_their_decimals():
     assert write_column([0.869, 1.2e-7], "number") == ["0.869", "1.2 × 10⁻⁷"]
     assert write_column([5e5, 0.7], "number") == ["500000", "0.7"]
     assert write_cell(1.0, "seconds") == "1.0 s"
+
+
+@pytest.mark.parametrize("value", [-0.0, -1e-9, -0.0004, -1e-300])
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_no_number_is_minus_zero(value, kind):
+    texts = [write_cell(value, kind), written(value, kind), *write_column([value, 0.25], kind)]
+    texts += [Scale([-1.0, 1.0], 0.0, 1.0).label(value, 5, kind)]
+    for text in texts:
+        assert not text.startswith("-") or re.search("[1-9]", text)

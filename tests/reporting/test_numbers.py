@@ -248,7 +248,12 @@ def test_contributions_to_the_largest_errors_of_a_regression():
     errors = (y - model.predict(X)).abs()
     assert bars.labels == list(errors.sort_values(ascending=False, kind="stable").index[:20])
     assert np.array_equal(bars.totals, model.predict(X.loc[bars.labels]))
-    assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
+    assert bars.truths == y[bars.labels].tolist()
+    assert np.allclose(bars.starts, model.predict(X).mean())
+    assert np.allclose(bars.starts + np.sum(bars.values, axis=1), bars.totals)
+    table = bars.table()
+    assert [column.name for column in table.columns[2:]] == ["mean prediction", *bars.parts, "prediction", "true value"]
+    assert all(sum(row[2:-2]) == pytest.approx(row[-2]) for row in table.rows)
 
 
 def test_contributions_of_several_targets_each_on_its_own_scale():
@@ -260,7 +265,9 @@ def test_contributions_of_several_targets_each_on_its_own_scale():
     assert bars.labels == [f"{sample}, {target}" for sample, target in errors.index[:20]]
     predicted = pd.DataFrame(model.predict(X), X.index, y.columns)
     assert np.allclose(bars.totals, [predicted.loc[place] for place in errors.index[:20]])
-    assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
+    assert np.allclose(bars.truths, [y.loc[place] for place in errors.index[:20]])
+    assert np.allclose(bars.starts, [predicted[target].mean() for _, target in errors.index[:20]])
+    assert np.allclose(bars.starts + np.sum(bars.values, axis=1), bars.totals)
 
 
 def test_samples_at_the_border_of_novelty():

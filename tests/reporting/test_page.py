@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kernelweave.reporting.content import Code, Column, Contents, Scatter, Section, Table, Text
+from kernelweave.reporting.content import Code, Column, Contents, Dot, Dots, Scatter, Section, Table, Text
 from kernelweave.reporting.page import Report
 from reporting.pages import NASTY, large, nasty, usual
 
@@ -114,9 +114,26 @@ def test_cells_are_written_and_sorted_by_their_kind():
     html = Report(
         small(Table(title="t", columns=columns, rows=[["x", 0.9531], ["y", None], ["z", math.nan]]))
     ).to_html()
-    assert re.search(r'<td class="n" data-v="0.9531">95.3 %</td>', html)
+    assert re.search(r'<td class="n" data-v="0.9531">95.3\xa0%</td>', html)
     assert html.count('<td class="n" data-v="">–</td>') == 2
     assert "<b>b</b>: share" in html
+
+
+def test_no_line_ends_before_a_per_cent_sign():
+    """In texts, cells, notes, keys and pictures; texts for programs, and Markdown, keep a plain blank."""
+    dots = Dots(title="80.5 % of", description="Up to 91.2 %.", axis="share", kind="percent", dots=[Dot("a 5 %", 0.5)])
+    table = Table(title="70 %", columns=[Column("9 %", "percent", "in 95 %")], rows=[[0.123]], note="Of 12 %.")
+    contents = Contents(
+        title="t 1 %",
+        headline=["Right for 97.1 % of 100."],
+        sections=[Section(id="s", title="3 %", blocks=[Text(text="80.0 % of all, and 20 %"), dots, table])],
+    )
+    page = Report(contents)
+    for html in (page.to_html(), page._repr_html_()):
+        shown = re.sub(r"<(style|script)\b.*?</\1>", "", html, flags=re.DOTALL)
+        assert not re.search(r"\d\s?%", shown.replace("\xa0", "_"))
+        assert "97.1\xa0% of 100" in shown and "80.5\xa0% of" in shown and "12.3\xa0%" in shown
+    assert "97.1 % of 100" in page.to_markdown() and "97.1 % of 100" in page.to_json()
 
 
 def test_code_keeps_its_lines():

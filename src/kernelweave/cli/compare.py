@@ -23,6 +23,7 @@ from ..compare.views import view_comparison
 from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
 from ..files.read import Cohort
+from ..reporting.formatting import without_minus_zero
 from ..reporting.words import p_text
 from .fit import described_cohort, read_training_samples
 from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
@@ -179,4 +180,4 @@ def _cells(result: MethodResult, outcome: CompareOutcome) -> list[str]:
         return [*cells, "-", "-"]
     scale = 100.0 if outcome.scoring.is_share else 1.0
     difference = f"{scale * result.difference:+.1f}" if scale > 1.0 else f"{result.difference:+.3f}"
-    return [*cells, difference, p_text(result.pvalue).removeprefix("p ").removeprefix("= ")]
+    return [*cells, without_minus_zero(difference), p_text(result.pvalue).removeprefix("p ").removeprefix("= ")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,28 @@ import numpy as np
 import pandas as pd
 
 from .._warnings import warn
+from ..compare.labelled import LabelledCohort
 from ..estimators.explanations import INTERCEPT, part_names
 from ..estimators.kernel_lists import kernels_by_view
 from ..files.base import as_csv
 from ..recipes import CohortModel
+from ..recipes.cohort import mean_parts, measured_from
 from ..reporting import report
 from ..reporting.page import Report
 from ..saving.atomic import replace_file
 from .messages import counted_samples, listed, say, working
-from .prediction import NAMED, NewSamples, has_classes, load_model, predictable, without_prediction
+from .prediction import (
+    NAMED,
+    NewSamples,
+    decision_name,
+    decision_sign,
+    has_classes,
+    load_model,
+    predictable,
+    predictions,
+    tell_scores,
+    without_prediction,
+)
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
 LEADING = ("label", "class", "pair", "target", "decision", "prediction")  # columns in front of the parts
@@ -35,6 +49,9 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     where a model of the library has such decision values. ``weights.csv`` is there where the model has kernels, and
     ``features.csv`` where some kernel is linear and has one weight for all samples, or the model is a regression on all
     columns. Rows of samples that lack all views that the model needs are empty but for the id.
+
+    Parts of numbers are measured from their means over the training samples (`recipes.cohort.mean_parts`), so that the
+    intercept is the mean prediction; those of two classes are positive for `positive_class`.
     """
     able = predictable(model, X)
     if not able.any():
@@ -43,8 +60,12 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     everyone, X = X.index, X[able]
     parts = model.contributions(X)
     outputs = _outputs(parts)
-    values = parts.to_numpy().reshape(len(parts), max(len(outputs), 1), -1)
-    names = list(_column_names(_terms(parts), everyone.name))
+    values = (parts.to_numpy() * decision_sign(model) + 0.0).reshape(len(parts), max(len(outputs), 1), -1)
+    if not has_classes(model):
+        means = mean_parts(model, parts).reshape(values.shape[1:])[:, :-1]
+        values[:, :, :-1] -= means
+        values[:, :, -1] += means.sum(axis=1)
+    names = list(_column_names(_terms(parts), _taken(model, everyone.name)))
     tables = [pd.DataFrame(values[:, place], X.index, names) for place in range(values.shape[1])]
     files = {}
     if not outputs:
@@ -67,24 +88,23 @@ def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
     """For each view, the most frequent first, how many samples it decided, by the table of ``contributions.csv``.
 
     Its part is then the largest in the direction of the prediction, or "none" counts the sample. The direction is that
-    of the predicted class and, for numbers, away from the mean prediction of these samples, from which parts are
-    measured then. Where a sample has several rows, its parts in these directions are added, each in units of the spread
-    of its decision value. Samples without a prediction do not count.
+    of the predicted class and, for numbers, away from the intercept. Where a sample has several rows, its parts in
+    these directions are added, each in units of the spread of its decision value. Samples without a prediction do not
+    count.
     """
     ids, table = table.iloc[:, 0], table.iloc[:, 1:]
     is_known = table.iloc[:, 0].notna()
     ids, table = ids[is_known], table[is_known]
     views = _term_views(model, ids.name)
-    names = [name for name in table.columns if name not in LEADING][:-1]
+    names = [name for name in table.columns if name not in (*LEADING, decision_name(model))][:-1]
     parts = table[names].astype(float).T.groupby([views.get(name, name) for name in names], sort=False).sum().T
-    value = table["decision" if has_classes(model) else "prediction"].astype(float)
+    value = table[decision_name(model) if has_classes(model) else "prediction"].astype(float)
     output = next((table[name] for name in ("pair", "target") if name in table), pd.Series("", table.index))
     if has_classes(model):
         several = len(getattr(model, "classes_", ())) > 2 and "pair" not in table
         sign = pd.Series(1.0, table.index) if several else np.sign(value)
     else:
-        parts = parts - parts.groupby(output).transform("mean")
-        sign = np.sign(value - value.groupby(output).transform("mean"))
+        sign = np.sign(value - table[INTERCEPT].astype(float))
     if output.nunique() > 1:
         sign = sign / value.groupby(output).transform("std").replace(0.0, 1.0).fillna(1.0)
     toward = parts.mul(sign, axis=0).groupby(ids.to_numpy(), sort=False).sum()
@@ -117,9 +137,13 @@ def _outputs(parts: pd.DataFrame) -> list[Any]:
     return [] if parts.columns.nlevels == 1 else list(dict.fromkeys(parts.columns.get_level_values(0)))
 
 
-def _column_names(terms: Sequence[str], id_name: Any) -> dict[str, str]:
+def _taken(model: Any, id_name: Any) -> set[str]:
+    """The names of columns that are no parts."""
+    return {*LEADING, decision_name(model), INTERCEPT, str(id_name)}
+
+
+def _column_names(terms: Sequence[str], taken: set[str]) -> dict[str, str]:
     """What the columns of parts are called, all different: a view may be called as another column is."""
-    taken = {*LEADING, INTERCEPT, str(id_name)}
     found: dict[str, str] = {}
     for place, term in enumerate(terms):
         name = term
@@ -136,7 +160,7 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     own = {}
     if not isinstance(model, CohortModel):
         own = {kernel: view for view, kernels in kernels_by_view(model).items() for kernel in kernels}
-    names = _column_names(part_names([*map(str, terms)]), id_name)
+    names = _column_names(part_names([*map(str, terms)]), _taken(model, id_name))
     views = [own.get(term) or view_of(term, _views(model)) for term in [*map(str, terms), INTERCEPT]]
     return dict(zip(names, views, strict=True))
 
@@ -144,7 +168,7 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
 def _single_output_table(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     if not has_classes(model):
         return _with_lead({"prediction": np.ravel(model.predict(X))}, parts)
-    return _with_lead({"label": model.predict(X), "decision": parts.sum(axis=1)}, parts)
+    return _with_lead({"label": model.predict(X), decision_name(model): parts.sum(axis=1)}, parts)
 
 
 def _predicted_class_table(predicted: np.ndarray, outputs: list[Any], tables: list[pd.DataFrame]) -> pd.DataFrame:
@@ -258,9 +282,10 @@ def run(chosen: argparse.Namespace) -> int:
     samples = NewSamples(chosen, model)
     X = samples.whole()
     able = predictable(model, X)
+    y = None if samples.labelled is None else samples.labelled.add(samples.targets(X), predictions(model, X))
     with working("explaining"):
         tables = explaining_tables(model, X)
-        page = _report(model, X, able)
+        page = _report(model, X, able, y, samples.labelled)
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
@@ -280,19 +305,38 @@ def run(chosen: argparse.Namespace) -> int:
             *samples.notes,
             f"Explained the predictions of {counted_samples(int(able.sum()))} by {name}.",
             f"Most was added to the decision by {views}.",
-            f"Written to {out}: {', '.join([*tables, *REPORTS])}",
-            f"Report: {out / 'report.html'}",
+            *([] if has_classes(model) else [f"Parts are measured from {measured_from(model, int(able.sum()))}."]),
         ]
     )
+    if samples.labelled is not None:
+        tell_scores(samples.labelled, sys.stdout)
+    say([f"Written to {out}: {', '.join([*tables, *REPORTS])}", f"Report: {out / 'report.html'}"])
     return 0
 
 
-def _report(model: Any, X: pd.DataFrame, able: np.ndarray) -> Report:
+def _report(
+    model: Any, X: pd.DataFrame, able: np.ndarray, y: pd.Series | None, cohort: LabelledCohort | None
+) -> Report:
+    """The report on the samples that can be predicted or, with a target, on those of them that have one."""
     rows = [("samples", f"{len(X)} new samples")]
     if not able.all():
         lacking = counted_samples(int((~able).sum()))
         rows.append(("left out", f"{lacking} without any view that the model needs"))
-    return report(model, X[able], data=rows)
+    if y is None or cohort is None or not cohort.n_samples:
+        return report(model, X[able], data=rows)
+    kept = able & y.notna().to_numpy()
+    if cohort.n_unlabelled:
+        rows.append(("left out", f"{counted_samples(cohort.n_unlabelled)} without a label"))
+    targets = y[kept].to_numpy(dtype=float) if cohort.classes is None else _of_one_type(y[kept])
+    found = (cohort.sentences(), cohort.section())
+    return report(model, X[kept], targets, cv=False, comparison=found, data=rows)
+
+
+def _of_one_type(labels: pd.Series) -> np.ndarray:
+    """Labels as an array; as text where the model does not know some and has no text itself."""
+    values = labels.tolist()
+    is_mixed = len({isinstance(value, str) for value in values}) > 1
+    return np.array([str(value) for value in values] if is_mixed else values)
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 TRACEBACK = "KERNELWEAVE_TRACEBACK"
 INTERRUPTED = 130  # as shells do: 128 + SIGINT
@@ -147,6 +147,26 @@ def say(lines: Iterable[str]) -> None:
     for line in map(one_line, lines):
         wrapper.subsequent_indent = "  " if line.startswith("- ") else ""
         print(wrapper.fill(line) if line.endswith(".") else line)
+
+
+def print_table(table: Any, told: TextIO) -> None:
+    """Print a table of a report (`reporting.content.Table`), its cells as the report writes them."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..reporting.formatting import write_column
+
+    shown = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns:
+        shown.add_column(Text(one_line(column.name)), justify="left" if column.kind == "text" else "right")
+    cells = [write_column([row[k] for row in table.rows], column.kind) for k, column in enumerate(table.columns)]
+    for row in zip(*cells, strict=True):
+        shown.add_row(*(Text(one_line(cell)) for cell in row))
+    Console(file=told).print(shown, highlight=False)
+    for note in filter(None, [table.note]):
+        print(one_line(note), file=told)
 
 
 @contextmanager

@@ -246,7 +246,8 @@ def _add_predict(commands: Any) -> None:
         "predict",
         "predict new samples with a saved model",
         "Write label, decision values and calibrated probabilities of each sample (or its predicted number). Files\n"
-        "are read block by block, so that they may be larger than memory. Views may be missing.",
+        "are read block by block, so that they may be larger than memory. Views may be missing. With --target the\n"
+        "predictions are scored: all scores with 95 % intervals, and what is predicted for each class.",
     )
     _add_new_files(parser)
     _add_out(
@@ -275,7 +276,8 @@ def _add_explain(commands: Any) -> None:
         "explain",
         "explain what a saved model predicts for new samples",
         "Write what each view contributes to the decision value of each sample (contributions.csv), the weights of\n"
-        "kernels (weights.csv) and of features where kernels are linear (features.csv), and a report (report.html).",
+        "kernels (weights.csv) and of features where kernels are linear (features.csv), and a report (report.html).\n"
+        "With --target the report says how good the predictions of these samples are.",
     )
     _add_new_files(parser)
     _add_out(parser, Path("why"), "folder of the explanations (default why/)")
@@ -332,6 +334,12 @@ def _add_new_files(parser: Parser) -> None:
         "files", nargs="*", metavar="FILE", help="a view of the new samples, named as in training: rna=rna-new.csv"
     )
     group = parser.add_argument_group("files")
+    group.add_argument(
+        "--target",
+        metavar="FILE:COLUMN",
+        help="the true labels or numbers, such as labels.csv:diagnosis, or a column of one of the files: the "
+        "predictions are scored by them",
+    )
     _add_reading(group, "similarities of the new samples (rows) with the training samples (columns)")
     group.add_argument(
         "--diagonal",

@@ -17,19 +17,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import pandas as pd
 
 from .._extras import optional
 from .._warnings import warn
+from ..compare.labelled import LabelledCohort
 from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ..estimators.fitted import presence_of
 from ..files import OpenViews, ViewBlocks, read_views_in_blocks
 from ..files.base import Options, as_csv
 from ..files.matching import read_matrix, with_text_labels
-from ..files.read import column_names
+from ..files.read import column_names, targets_of_matrices
 from ..files.sources import sources
 from ..recipes import CohortModel
 from ..recipes.drift import NewCohort
@@ -37,11 +38,12 @@ from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 from ..saving import load
 from ..saving.atomic import naming, replace_file
 from .fit import opened
-from .messages import listed, one_line, working
+from .messages import listed, one_line, print_table, working
 from .options import without_suffix
 
 NAMED = 3  # samples that a warning names
 PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
+MOST_CLASSES = 8  # whose confusion matrix a terminal has room for
 STANDARD_OUTPUT = Path("-")
 _BLOCK = 10_000  # samples that `explain` reads at a time
 _MOST = 0.5  # share of a view's columns above which a file is that view
@@ -188,6 +190,24 @@ def _grouped(names: list[str], views: list[str], matrices: list[str]) -> dict[st
     return found
 
 
+def positive_class(model: Any) -> Any:
+    """The class for which positive decision values speak, as tables have them; None where there are not two classes."""
+    classes = getattr(model, "classes_", np.zeros(0)).tolist()
+    return getattr(model, "positive_", classes[1]) if len(classes) == 2 else None
+
+
+def decision_name(model: Any) -> str:
+    """What the column of decision values is called: with two classes it names the one for which they speak."""
+    positive = positive_class(model)
+    return "decision" if positive is None else f"decision_{positive}"
+
+
+def decision_sign(model: Any) -> float:
+    """-1 where the model's own values are positive for the other class than `positive_class`."""
+    positive = positive_class(model)
+    return 1.0 if positive is None or positive == model.classes_[1] else -1.0
+
+
 def has_classes(model: Any) -> bool:
     return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
 
@@ -229,7 +249,9 @@ def _labelled(model: Any, X: pd.DataFrame) -> dict[str, Any]:
     values = np.reshape(model.decision_function(X), (len(X), -1)) if len(X) else np.zeros((0, width))
     names = [f"decision_{label}" for label in classes] if several and values.shape[1] == len(classes) else None
     if names is None:
-        names = ["decision"] if values.shape[1] == 1 else [f"decision_{place}" for place in range(values.shape[1])]
+        one = values.shape[1] == 1
+        names = [decision_name(model)] if one else [f"decision_{place}" for place in range(values.shape[1])]
+        values = values * decision_sign(model) + 0.0  # 0 stays 0, and never becomes -0
     table: dict[str, Any] = {"label": np.array([*labels, None], dtype=object)[:-1]}
     table |= dict(zip(names, values.T, strict=True))
     if isinstance(model, CohortModel) and model.calibration_ is not None:
@@ -249,10 +271,11 @@ def load_model(chosen: argparse.Namespace) -> Any:
 
 
 class OpenBlocks:
-    """The blocks of a table as `files.ViewBlocks`."""
+    """The blocks of a table as `files.ViewBlocks`; `y` are the targets of the last block."""
 
     def __init__(self, table: OpenViews):
         self._table = table
+        self.y: pd.Series | None = None
         views = dict.fromkeys(str(name).partition("__")[0] for name in table.columns)
         how = "row order" if not table.has_ids else "ids in the same order"
         self.matched_by = pd.Series(dict.fromkeys(views, how), dtype=object)
@@ -260,7 +283,11 @@ class OpenBlocks:
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         for number in range(self._table.n_blocks):
-            yield self._table.rows(*self._table.limits(number))
+            limits = self._table.limits(number)
+            X = self._table.rows(*limits)
+            if self._table.target is not None:
+                self.y = pd.Series(self._table.targets_where_known(*limits), X.index)
+            yield X
 
 
 class NewSamples:
@@ -268,7 +295,7 @@ class NewSamples:
 
     Samples that have no view that the model reads come last, in a data frame without columns. `notes` are sentences on
     what was decided about files, `matrices` similarities of the new samples (rows) with the training samples, and
-    `wanted` the views that the model reads.
+    `wanted` the views that the model reads. With a target, `labelled` is what is known of it.
     """
 
     def __init__(self, chosen: argparse.Namespace, model: Any):
@@ -277,18 +304,21 @@ class NewSamples:
         unread = _unread(files, columns, self.notes)
         self.matrices = _matrices(chosen, columns)
         self.wanted = ", ".join(columns.read)
+        self.labelled = _labelled_cohort(chosen.target, model)
         self._size = getattr(chosen, "block_size", _BLOCK)
         if len(unread) == len(files) and not self.matrices:
             raise ValueError(_no_view(columns))
         self._blocks: ViewBlocks | OpenBlocks | None = None
         if len(unread) < len(files):
             read = [word for word in files if word.partition("=")[0] not in unread]
-            table = opened(chosen, read, block_size=self._size) if hasattr(chosen, "in_blocks") else None
+            in_blocks = hasattr(chosen, "in_blocks")
+            table = opened(chosen, read, target=chosen.target, block_size=self._size) if in_blocks else None
             if table is not None:
                 self._blocks = OpenBlocks(table)
             else:
                 self._blocks = read_views_in_blocks(
                     files,
+                    target=chosen.target,
                     id=chosen.id,
                     block_size=self._size,
                     columns=columns.columns,
@@ -309,6 +339,10 @@ class NewSamples:
             diagonals = {name: float(number) for name, _, number in words}
             extended = model.extend_kernels(self.matrices, diagonals or None)
             self._ids = extended[[name for name in self.matrices if name in extended]]
+        self._y: pd.Series | None = None
+        if self._blocks is None and chosen.target is not None:
+            options = Options(chosen.id, chosen.sep, chosen.decimal, chosen.encoding)
+            self._y = targets_of_matrices(chosen.target, chosen.kernel, self.matrices, options)
         self._warn_of_missing_views(columns)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -329,6 +363,12 @@ class NewSamples:
 
     def whole(self) -> pd.DataFrame:
         return pd.concat(list(self))
+
+    def targets(self, X: pd.DataFrame) -> pd.Series:
+        """The targets of samples of the last block, or of any where files are read by id; NaN for none."""
+        y = self._y if self._blocks is None else self._blocks.y
+        assert y is not None
+        return y if y.index.equals(X.index) else y.reindex(X.index)
 
     def _id_name(self) -> Any:
         if self._blocks is not None:
@@ -384,6 +424,16 @@ def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd
     return found
 
 
+def _labelled_cohort(target: str | None, model: Any) -> LabelledCohort | None:
+    if target is None:
+        return None
+    if isinstance(model, MKLOneClass):
+        raise ValueError("--target is for models of classes or numbers; a MKLOneClass was fitted without any")
+    if isinstance(model, MKLRegressor) and len(model.target_names_) > 1:
+        raise ValueError(f"--target is one column, and the model predicts {len(model.target_names_)} numbers")
+    return LabelledCohort(list(model.classes_) if has_classes(model) else None, target)
+
+
 def _no_view(columns: ModelColumns) -> str:
     return f"no file has a view that the model reads; it reads {', '.join(columns.read)}, given as name=path"
 
@@ -403,9 +453,25 @@ def run(chosen: argparse.Namespace) -> int:
     for sentence in found.sentences(samples.wanted):
         warn(sentence)
     told = sys.stderr if chosen.out == STANDARD_OUTPUT else sys.stdout
-    for line in [*samples.notes, found.summary(has_classes(model)), f"Predictions: {chosen.out}"]:
+    for line in [*samples.notes, found.summary(has_classes(model))]:
         print(one_line(line), file=told)
+    if samples.labelled is not None:
+        tell_scores(samples.labelled, told)
+    print(one_line(f"Predictions: {chosen.out}"), file=told)
     return 0
+
+
+def tell_scores(cohort: LabelledCohort, told: TextIO) -> None:
+    """Print how good the predictions of a labelled cohort are."""
+    if cohort.warning():
+        warn(cohort.warning())
+    if not cohort.n_samples:
+        print(one_line(" ".join(["No sample is scored.", *cohort.left_out()])), file=told)
+        return
+    for line in cohort.sentences():
+        print(one_line(line), file=told)
+    for table in cohort.tables(MOST_CLASSES):
+        print_table(table, told)
 
 
 @dataclass
@@ -457,6 +523,8 @@ def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple
         for X in samples:
             table = predictions(model, X)
             found.add(X, table, samples.matrices)
+            if samples.labelled is not None:
+                table.insert(1, "target", samples.labelled.add(samples.targets(X), table))
             yield "sample" if X.index.name is None else str(X.index.name), table
             show(f"predicting: {found.n_samples} samples")
 
@@ -470,15 +538,19 @@ def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryI
     arrow = optional("pyarrow", "to write Parquet", "parquet")
     parquet = optional("pyarrow.parquet", "to write Parquet", "parquet")
     writer = None
+    texts = ("label", "target") if has_classes(model) else ()
     for name, table in _predicted(samples, model, found):
         columns = {name: table.index.astype(str).to_numpy(dtype=object)} | {
-            key: values.to_numpy(dtype=object if key == "label" else float) for key, values in table.items()
+            key: values.to_numpy(dtype=object if key in texts else float) for key, values in table.items()
         }
+        if "target" in columns and len({isinstance(one, str) for one in columns["target"] if one is not None}) > 1:
+            raise ValueError("the target has text beside numbers, which a Parquet file cannot hold; write a .csv file")
         if writer is None:
             schema = arrow.table(columns).schema
             known = next((label for label in getattr(model, "classes_", [])), None)
-            if "label" in columns and known is not None:  # the first block may have no label at all
-                schema = schema.set(schema.get_field_index("label"), arrow.field("label", arrow.array([known]).type))
+            for key in texts if known is not None else ():  # the first block may have no label at all
+                if key in columns:
+                    schema = schema.set(schema.get_field_index(key), arrow.field(key, arrow.array([known]).type))
             writer = parquet.ParquetWriter(file, schema)
         writer.write_table(arrow.table(columns, schema=writer.schema))
     if writer is not None:

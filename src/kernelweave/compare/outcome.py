@@ -31,6 +31,7 @@ from ..model_selection import LossTestResult, Split
 from ..model_selection.statistics import holm
 from ..recipes.methods import ALONE, is_simple
 from ..recipes.scoring import Scoring, scoring_named
+from ..reporting.formatting import without_minus_zero
 from ..reporting.words import written
 from .comparison import Problem
 from .out_of_fold import Corrected, Judge, OutOfFold
@@ -261,10 +262,10 @@ class CompareOutcome:
     def written(self, value: float) -> str:
         """A score as texts write it; of an error, its size."""
         value = -value if self.scoring.is_error else value
-        return written(value, "percent") if self.scoring.is_share else f"{value:.3f}"
+        return written(value, "percent") if self.scoring.is_share else without_minus_zero(f"{value:.3f}")
 
     def written_difference(self, value: float) -> str:
-        return f"{100.0 * value:.1f} points" if self.scoring.is_share else f"{value:.3f}"
+        return without_minus_zero(f"{100.0 * value:.1f} points" if self.scoring.is_share else f"{value:.3f}")
 
 
 def round_up(value: float) -> int:

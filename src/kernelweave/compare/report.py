@@ -17,7 +17,7 @@ from ..files.base import as_csv
 from ..files.read import Cohort
 from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
-from ..recipes.metrics import SMALLER_IS_BETTER
+from ..recipes.metrics import SHARES, SHOWN_AS, SMALLER_IS_BETTER
 from ..recipes.search import setting_text
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.model_report import assembled
@@ -38,8 +38,6 @@ from .words import chance_label, headline, recommendation, warnings_text
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
 _WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")  # their models are no kernel machines
 _SHOWN = 5  # files that a row lists
-SCORE_KINDS = {"accuracy": "percent", "balanced accuracy": "percent"}
-SHOWN_AS = {"R2": "R²"}
 _COLUMNS = {
     "number": ("column of numbers", "columns of numbers"),
     "category": ("column of categories", "columns of categories"),
@@ -114,7 +112,10 @@ def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
 def _scores_table(outcome: CompareOutcome) -> Table:
     chance = outcome.judge.all_scores(outcome.chance)
     names = list(chance)
-    columns = [Column("method"), *(Column(SHOWN_AS.get(name, name), SCORE_KINDS.get(name, "number")) for name in names)]
+    columns = [
+        Column("method"),
+        *(Column(SHOWN_AS.get(name, name), "percent" if name in SHARES else "number") for name in names),
+    ]
     rows: list[list[Cell]] = [
         [result.label, *(result.all_scores.get(name) for name in names)] for result in outcome.results
     ]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..reporting.formatting import without_minus_zero
 from ..reporting.words import counted, p_text
 from .outcome import AS_GOOD, BETTER, CANNOT_TELL, CompareOutcome, MethodResult, Verdict
 
@@ -113,7 +114,7 @@ def _against_other(outcome: CompareOutcome, verdict: Verdict) -> list[str]:
 
 def _signed(outcome: CompareOutcome, value: float) -> str:
     text = f"{100.0 * value:+.1f}" if outcome.scoring.is_share else f"{value:+.3f}"
-    return text.replace("-", "\u2212") if float(text) else text.replace("-", "").replace("+", "")
+    return without_minus_zero(text).replace("-", "\u2212")
 
 
 def expectation(outcome: CompareOutcome) -> list[str]:

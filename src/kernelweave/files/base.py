@@ -393,7 +393,8 @@ def as_csv(table: pd.DataFrame, *, header: bool = True, index_label: str | None 
     table = table.set_axis([_escaped(name) for name in table.columns], axis=1)
     for place, dtype in enumerate(table.dtypes):
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
-            table.isetitem(place, table.iloc[:, place].map(_escaped, na_action="ignore"))
+            cells = [_escaped(cell) for cell in table.iloc[:, place]]
+            table.isetitem(place, pd.Series(cells, table.index, dtype=object))  # whole numbers beside gaps stay whole
     if index_label is None:
         return table.to_csv(index=False, header=header, lineterminator="\n")
     table.index = table.index.map(_escaped)

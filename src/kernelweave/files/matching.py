@@ -255,7 +255,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         return ViewTables(
             X=_stacked(views, order), y=None, overlap=overlap(views, order), matched_by=matched_by, unlabelled=None
         )
-    y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
+    y = targets_of(labels, pd.Index(matching.ids[-1], name=matching.name))
     if all(labels.shown != view.table.shown for view in views):
         matched_by = pd.concat([matched_by, _matched({labels.shown: matching.how[-1]})])
     _check_labelled(views, y.index, labels, dict(zip([table.name for table in tables], matching.ids, strict=False)))
@@ -340,7 +340,7 @@ def _matched(by: dict[str, str]) -> pd.Series:
     return pd.Series(by, name="matched_by", dtype=object)
 
 
-def _targets(labels: Table, ids: pd.Index) -> pd.Series:
+def targets_of(labels: Table, ids: pd.Index) -> pd.Series:
     """The targets that are there, by id: text without blanks around it, whole numbers as such."""
     column = labels.values.iloc[:, 0].set_axis(ids)
     y = column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column

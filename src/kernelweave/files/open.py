@@ -55,14 +55,14 @@ class StoredColumn:
         places = range(len(self.rows.columns)) if self.place is None else [self.place]
         return [(self.rows.shown, place) for place in places]
 
-    def read(self, first: int, last: int) -> np.ndarray:
+    def read(self, first: int, last: int, *, may_lack: bool = False) -> np.ndarray:
         if self.place is None:
             places = list(range(len(self.rows.columns)))
             values = self.rows.frame(first, last, places, [np.dtype(np.float64)] * len(places)).to_numpy()
         else:
             values = _as_labels(self.rows.values(first, last, self.place))
         missing = np.asarray(pd.isna(values)).reshape(len(values), -1).any(axis=1)
-        if missing.any():
+        if missing.any() and not may_lack:
             row = first + int(missing.argmax())
             raise ValueError(
                 f"{self.rows.shown}, row {row + 1}: the {self.role} {self.name!r} is missing; leave such samples out "
@@ -297,6 +297,12 @@ class OpenViews(TableInBlocks):
 
     def targets(self, first: int, last: int) -> np.ndarray | None:
         return None if self._target is None else self._target.read(first, last)
+
+    def targets_where_known(self, first: int, last: int) -> np.ndarray:
+        """The targets, of which some may be missing."""
+        if not isinstance(self._target, StoredColumn) or self._target.place is None:
+            raise ValueError("samples have several targets here, or none; give one column")
+        return self._target.read(first, last, may_lack=True)
 
     def head(self, n: int = 5) -> pd.DataFrame:
         """The first samples."""

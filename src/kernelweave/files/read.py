@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..views import stack_views
-from ..views.frames import check_shared
+from ..views.frames import Labelled, check_shared, nothing_shared, reason
 from .base import KeptColumns, Key, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
 from .matching import (
     ID_COLUMN,
@@ -37,6 +37,7 @@ from .matching import (
     overlap,
     overview,
     read_matrix,
+    targets_of,
     with_text_labels,
 )
 from .rows import PARQUET_SUFFIXES, parquet_names
@@ -128,6 +129,9 @@ def read_views(
     """
     options = Options(id, sep, decimal, encoding, na_values)
     return _cohort(sources(paths), [], target, None, options, KeptColumns(keep_columns)).tables
+
+
+_BLOCK = 10_000  # labels that are read at a time
 
 
 def checked_options(options: Options, files: list[Source]) -> Options:
@@ -408,6 +412,7 @@ def column_names(path: Any, options: Options) -> list[str]:
 def read_views_in_blocks(
     paths: Any,
     *,
+    target: Any = None,
     id: Any = None,
     block_size: int = 1000,
     columns: Iterable[str] | None = None,
@@ -433,6 +438,9 @@ def read_views_in_blocks(
     ----------
     paths : sequence of paths, or mapping from name to path
         As for `read_views`.
+    target : str, optional
+        As for `read_views`; targets are in ``ViewBlocks.y``. Blocks have samples without a target, too. A column of a
+        view is no part of it then, unless `columns` names it.
     id : str, mapping, None or False
         The column of the sample ids, as for `read_views`.
     block_size : int
@@ -482,40 +490,105 @@ def read_views_in_blocks(
     p3            1.0       1.0           61.0             f
     """
     files = sources(paths)
-    options = checked_options(Options(id, sep, decimal, encoding, na_values), files)
+    place = None if target is None else target_place(target, files)
+    beside = [] if place is None or place.source is None else [place.source]
+    options = checked_options(Options(id, sep, decimal, encoding, na_values), [*files, *beside])
     if isinstance(block_size, bool) or not isinstance(block_size, int | np.integer) or block_size < 1:
         raise ValueError(f"block_size must be a whole number of at least 1, not {shown(block_size)}")
     kinds = _checked_types(types)
     wanted = None if columns is None else set(columns)
     unread = {f"{view}{SEPARATOR}{name}" for view, names in (ids_of or {}).items() for name in names}
-    views = [
-        view
-        for file in files
-        for view in _views_of(file, options, wanted, kinds, ids_of=tuple(ids_of or ()), size=int(block_size))
-    ]
+    labels = None if place is None else labels_in(place, files, options, int(block_size))
+    views: list[TextView | Table] = []
+    for file in files:
+        column = None if labels is None or labels.shown != file.shown else str(labels.values.columns[0])
+        column = None if f"{file.name}{SEPARATOR}{column}" in (wanted or ()) else column
+        views += _views_of(file, options, wanted, kinds, column, ids_of=tuple(ids_of or ()), size=int(block_size))
     tables = [view if isinstance(view, Table) else view.table for view in views]
     check_names(tables)
+    further = [] if labels is None else [labels]
     if wanted is not None:
-        for table in tables:
+        for table in [*tables, *further]:
             _take_first_column_as_ids(table, wanted | unread)
-    matching = match(tables, options.id)
+    matching = match([*tables, *further], options.id)
     parts = [
         _part(view, ids, key, matching, wanted)
-        for view, table, ids, key in zip(views, tables, matching.ids, matching.keys, strict=True)
+        for view, table, ids, key in zip(views, tables, matching.ids, matching.keys, strict=False)
         if table.name not in (ids_of or ())
     ]
-    how = dict(zip([table.name for table in tables], matching.how, strict=True))
+    how = dict(zip([table.name for table in tables], matching.how, strict=False))
     matched_by, order = overview([part.view for part in parts], how)
     check_shared([part.view.labelled for part in parts], REMEDIES)
-    everyone = pd.Index(dict.fromkeys(sample for ids in matching.ids for sample in ids), name=order.name)
+    of_views = matching.ids[: len(tables)]
+    everyone = pd.Index(dict.fromkeys(sample for ids in of_views for sample in ids), name=order.name)
     return ViewBlocks(
         n_samples=len(order),
         block_size=int(block_size),
         overlap=overlap([part.view for part in parts], order),
         matched_by=matched_by,
         empty=everyone[~everyone.isin(order)],
+        y=None if labels is None else matched_labels(labels, matching, everyone),
         _parts=parts,
     )
+
+
+def labels_in(place: TargetPlace, files: list[Source], options: Options, size: int) -> Table:
+    """The column of the target, of text files without their other columns."""
+    column = place.column
+    if column is None:
+        assert place.source is not None
+        column = _only_column(place.source, options)
+    found: list[Table] = []
+    names: list[str] = []
+    for file in files if place.source is None else [place.source]:
+        if format_suffix(file.path.name) in SEPARATORS:
+            there = column_names(file.path, options)
+            found += [_text_column(file, options, column, size)] if column in there else []
+        else:
+            content = load(file, options, column)
+            there = content.columns
+            found += [] if content.target is None else [content.target]
+        names += there
+    if place.source is not None and not found:
+        raise ValueError(no_column(names, column, f"{place.source.shown} has no", "target"))
+    return _only_one(found, column, names, files)
+
+
+def targets_of_matrices(
+    target: Any, paths: Sequence[Any], matrices: Mapping[str, pd.DataFrame], options: Options
+) -> pd.Series:
+    """The targets of the samples in the rows of similarity matrices, where there are no other files."""
+    files = sources(paths)
+    place = target_place(target, files)
+    if place.source is None:
+        raise ValueError(f"without files of views the target {target!r} needs a file; pass FILE:COLUMN")
+    options = checked_options(options, [*files, place.source])
+    labels = labels_in(place, files, options, _BLOCK)
+    tables = [matrix_table(file.name, file.shown, matrices[file.name]) for file in files if file.name in matrices]
+    _take_first_column_as_ids(labels, set())
+    matching = match([*tables, labels], options.id)
+    return matched_labels(labels, matching, pd.Index(np.concatenate(matching.ids[: len(tables)])))
+
+
+def _text_column(file: Source, options: Options, column: str, size: int) -> Table:
+    view = scan(file, options, columns={column}, kinds={}, target=column, size=size)
+    table = view.table
+    if column == options.id_of(file):
+        raise ValueError(f"{file.shown}: the column {column!r} is both id and target; name two different columns")
+    rows = np.ones(table.n_rows, dtype=bool)
+    values = pd.concat([view.empty(table.key), *view.chunks(rows, table.key, size)], ignore_index=True)
+    if not values.shape[1]:  # an empty column
+        values = pd.DataFrame({column: np.full(table.n_rows, np.nan)})
+    return Table(file.name, file.shown, values, table.key, table.lines, n_trailing=table.n_trailing)
+
+
+def matched_labels(labels: Table, matching: Matching, samples: pd.Index) -> pd.Series:
+    """The targets that are there, by the ids of samples; `labels` are the last of the tables that were matched."""
+    y = targets_of(labels, pd.Index(matching.ids[-1]))
+    if not y.index.isin(samples).any():
+        views, own = Labelled("the views", samples, pd.Index([])), Labelled(labels.shown, y.index, pd.Index([]))
+        raise ValueError(f"{nothing_shared(views, own)}: {reason(views, y.index, REMEDIES)}")
+    return y
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -534,6 +607,8 @@ class ViewBlocks:
         For each table how its rows were matched: the column of ids, or row order.
     empty : Index
         The samples that have rows in the files and no value in any that is read; no block has them.
+    y : Series or None
+        The targets that are there, by sample, also of samples that no block has; None where no target was asked for.
 
     Examples
     --------
@@ -552,6 +627,7 @@ class ViewBlocks:
     overlap: pd.DataFrame
     matched_by: pd.Series
     empty: pd.Index
+    y: pd.Series | None
     _parts: list[_Part]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -632,6 +708,7 @@ def _views_of(
     options: Options,
     columns: set[str] | None,
     kinds: dict[str, str],
+    target: str | None,
     *,
     ids_of: Collection[str],
     size: int,
@@ -641,8 +718,8 @@ def _views_of(
         start = f"{file.name}{SEPARATOR}"
         own = None if columns is None else {name.removeprefix(start) for name in columns if name.startswith(start)}
         named = {name.removeprefix(start): kind for name, kind in kinds.items() if name.startswith(start)}
-        return [scan(file, options, columns=own, kinds=named, size=size)]
-    tables = load(file, options, None).tables
+        return [scan(file, options, columns=own, kinds=named, target=target, size=size)]
+    tables = load(file, options, target).tables
     for table in tables:
         if not sp.issparse(table.values):
             table.values = _typed(table, options, columns, kinds)

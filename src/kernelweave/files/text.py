@@ -633,17 +633,26 @@ class TextView:
 
 
 def scan(
-    source: Source, options: Options, *, columns: set[str] | None, kinds: Mapping[str, str], size: int
+    source: Source,
+    options: Options,
+    *,
+    columns: set[str] | None,
+    kinds: Mapping[str, str],
+    target: str | None = None,
+    size: int,
 ) -> TextView:
-    """Read a text file for its ids, its empty rows and, where `kinds` does not have them, the kinds of its columns."""
+    """Read a text file for its ids, its empty rows and, where `kinds` does not have them, the kinds of its columns.
+
+    The column of the `target` holds no ids, and is no part of the view unless `columns` names it.
+    """
     stamp = Stamp(source.path)
     is_missing = missing_cells(options)
     with opened(source, options) as handle:
-        header, records = started(handle, source, options, None)
+        header, records = started(handle, source, options, target)
         warn_of_no_header(header.names, source)
         names = unique_names(header.names, source.shown)
         is_certain = header.has_certain_ids(options.id_of(source))
-        places = [j for j, name in enumerate(names) if columns is None or name in columns]
+        places = [j for j, name in enumerate(names) if (name != target if columns is None else name in columns)]
         places = [j for j in places if not (is_certain and j == header.place)]
         values = [j for j in places if j != header.place]
         stream = Scanned(records, header, source, places=values, is_missing=is_missing)

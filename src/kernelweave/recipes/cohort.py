@@ -47,6 +47,8 @@ from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_vie
 from .scoring import Scoring, scoring_named
 from .search import Calibration, Found, fitted, inner_splits, search
 
+MOST_AVERAGED = 1000  # training samples over which parts of predictions are averaged
+
 
 def _classifies(model: CohortModel) -> bool:
     return getattr(model, "task_", model.task) != "regression"
@@ -122,6 +124,8 @@ class CohortModel(BaseEstimator):
     calibration_ : Calibration or None
     target_mean_, target_scale_ : float
         Of a regression, whose target is standardised for the fit.
+    mean_contributions_ : ndarray of shape (n_parts,)
+        Of a regression, the means of `contributions` over the training samples, at most 1000 of them, evenly spread.
     n_stored_ : int or None
         Support vectors; None for models that store no samples.
     n_samples_ : int
@@ -509,6 +513,7 @@ class CohortModel(BaseEstimator):
             self.model_ = fitted(model, table, y, groups)
         self._pass_on(issued)
         self._store_use()
+        self._store_means(table)
         self.calibration_ = None
         if is_classes and given.calibrate:
             self.calibration_ = self._calibrated(found.values, targets, table)
@@ -518,6 +523,15 @@ class CohortModel(BaseEstimator):
         self._needs = self._read_views()
         is_machine = hasattr(self.model_, "support_") or hasattr(self.model_, "feature_coef_")
         self.n_stored_ = n_compared(self.model_) if is_machine else getattr(self.model_, "n_stored_", None)
+
+    def _store_means(self, table: pd.DataFrame) -> None:
+        """Of a regression, store what each part of a prediction is on average over the samples of the fit."""
+        if self.task_ != "regression":
+            return
+        rows = np.unique(np.linspace(0, len(table) - 1, MOST_AVERAGED).round().astype(int))
+        means = self.model_.contributions(table.iloc[rows]).to_numpy().mean(axis=0) * self.target_scale_
+        means[-1] += self.target_mean_
+        self.mean_contributions_ = means
 
     def _pass_on(self, issued: list[warnings.WarningMessage]) -> None:
         """Note the advice of the model's warnings, and issue those that are about convergence again."""
@@ -671,6 +685,21 @@ class CohortModel(BaseEstimator):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
+
+
+def mean_parts(model: Any, parts: pd.DataFrame) -> np.ndarray:
+    """What parts of predicted numbers are measured from, a number for each column; see `measured_from`."""
+    stored = getattr(model, "mean_contributions_", None)
+    if stored is not None:
+        return stored
+    return parts.mean().to_numpy() if len(parts) > 1 else np.zeros(parts.shape[1])
+
+
+def measured_from(model: Any, n_samples: int) -> str:
+    """What `mean_parts` is, in words: a `CohortModel` has means over its training samples since version 0.3."""
+    if getattr(model, "mean_contributions_", None) is not None:
+        return "their means over the training samples"
+    return "their means over these samples" if n_samples > 1 else "0"
 
 
 def checked_groups(groups: Any, n_samples: int) -> np.ndarray:

@@ -59,6 +59,8 @@ def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
         _count_classes(model, table, y)
     model.model_ = final
     model._store_use()
+    prepared_rows, decided = model._table(X)
+    model._store_means(prepared_rows[decided])
     model.n_samples_ = table.n_samples
     if model.calibration_ is not None:
         values, decided = model._values(X)

@@ -29,6 +29,8 @@ CLASS_SCORES = ("accuracy", "balanced accuracy")
 PROBABILITY_SCORES = ("ROC AUC", "log loss", "Brier score")
 NUMBER_SCORES = ("R2", "MAE", "RMSE")
 SMALLER_IS_BETTER = frozenset({"log loss", "Brier score", "MAE", "RMSE"})
+SHARES = frozenset({"accuracy", "balanced accuracy"})  # scores that texts write in per cent
+SHOWN_AS = {"R2": "R²"}
 _LEAST = float(np.finfo(float).eps)
 
 

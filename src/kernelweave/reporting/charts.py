@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from .content import Bars, Chart, Dot, Dots, Heatmap, Line, Lines, Scatter
-from .formatting import DASH, Detail, evenly, write_cell, write_column
+from .formatting import DASH, Detail, evenly, without_minus_zero, write_cell, write_column
 from .svg import (
     FONT,
     WIDE,
@@ -31,6 +31,7 @@ from .svg import (
     markup,
     point,
     rectangle,
+    room_below,
     text_width,
     tip,
     wrapped,
@@ -58,7 +59,7 @@ def _place_of_labels(labels: Iterable[str], width: float) -> tuple[bool, float]:
     """Whether labels stand above their lines, as in narrow places, and how much room is left of the numbers."""
     if width < WIDE:
         return True, 10.0
-    return False, min(max(text_width(label, FONT) for label in labels) + 18, 230.0)
+    return False, min(max(text_width(label, FONT) for label in labels) + 18, 300.0)
 
 
 def _write_label(row: Element, label: str, left: float, y: float, room: float | None) -> None:
@@ -66,7 +67,7 @@ def _write_label(row: Element, label: str, left: float, y: float, room: float | 
     element("text", row, fitted(label, most, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
 
 
-_DOTS_TOP, _BELOW = 26.0, 48.0
+_DOTS_TOP = 26.0
 
 
 def draw_dots(chart: Dots, detail: Detail, name: str) -> Drawing:
@@ -94,7 +95,7 @@ def _dots(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
     dots = [dot for one in rows.values() for dot in one]
     numbers = [value for dot in dots for value in (dot.value, dot.low, dot.high)]
     scale = Scale([*numbers, chart.reference], left + 4, width - beside, room=0.05)
-    root = begin(chart, name, width, bottom + _BELOW)
+    root = begin(chart, name, width, bottom + room_below(chart.axis, scale.end - scale.start))
     x_axis(root, scale, _DOTS_TOP, bottom, title=chart.axis, kind=chart.kind)
     for place, (label, own) in enumerate(rows.items()):
         y = _DOTS_TOP + height * place
@@ -142,18 +143,22 @@ def _draw_reference(root: Element, chart: Dots, scale: Scale, bottom: float, wid
     element("text", group, text, x=at, y=_DOTS_TOP - 11, text_anchor="middle")
 
 
-_BARS_TOP, _BELOW, _THICK = 10.0, 48.0, 18.0
+_BARS_TOP, _THICK = 10.0, 18.0
 
 
 def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
     count = min(len(chart.labels), detail.marks)
-    numbers = [value for row in chart.values[:count] for value in row] + list(chart.totals or [])
+    numbers = [value for row in chart.values[:count] for value in row] + [*(chart.totals or []), *(chart.truths or [])]
     if not any(can_draw(value) for value in numbers):
         return Drawing({})
     keys = [key_of_bars(number, label) for number, label in enumerate(chart.parts)] if len(chart.parts) > 1 else []
     notes = [f"The first {count} of {len(chart.labels)} bars are drawn."] if count < len(chart.labels) else []
     if chart.totals is not None:
         notes.append(f"The line across each bar marks: {chart.total_label or 'total'}.")
+    if chart.truths is not None:
+        notes.append(f"The ring marks: {chart.truth_label}.")
+    if chart.starts is not None:
+        notes.append(f"Each bar begins at: {chart.start_label}.")
     pictures = for_both(lambda width: _bars(chart, count, width, f"{name}-{width:.0f}", detail.text))
     return Drawing(pictures, keys, notes=notes)
 
@@ -163,33 +168,39 @@ def _bars(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
     above, left = _place_of_labels(labels, width)
     height = 28.0 + (16 if above else 0)
     bottom = _BARS_TOP + height * count
-    root = begin(chart, name, width, bottom + _BELOW)
-    scale = Scale([0.0, *_ends(chart, count)], left + 4, width - 14, room=0.02)
+    scale = Scale(_ends(chart, count), left + 4, width - 14, room=0.02)
+    root = begin(chart, name, width, bottom + room_below(chart.axis, scale.end - scale.start))
     x_axis(root, scale, _BARS_TOP, bottom, title=chart.axis, kind=chart.kind)
-    element("path", root, class_="zero", d=f"M{scale(0.0):.2f} {_BARS_TOP:.2f}V{bottom:.2f}")
     for place, label in enumerate(labels):
         row = element("g", root, class_="row")
         y = _BARS_TOP + height * place
         middle = y + (16 + (height - 16) / 2 if above else height / 2)
         base = y + 13 if above else middle + 0.35 * FONT
+        element("path", row, class_="zero", d=f"M{scale(_start(chart, place)):.2f} {y:.2f}v{height:.2f}")
         _write_label(row, label, left, base, width - 10 if above else None)
         _draw_parts(row, chart, place, scale, middle - _THICK / 2, longest)
     return root
 
 
+def _start(chart: Bars, place: int) -> float:
+    return chart.starts[place] if chart.starts is not None and can_draw(chart.starts[place]) else 0.0
+
+
 def _ends(chart: Bars, count: int) -> list[float]:
-    ends = list(chart.totals or [])[:count]
-    for row in chart.values[:count]:
-        drawn = [value for value in row if can_draw(value)]
-        ends += [sum(value for value in drawn if value > 0), sum(value for value in drawn if value < 0)]
+    ends = [*(chart.totals or [])[:count], *(chart.truths or [])[:count]]
+    for place, row in enumerate(chart.values[:count]):
+        start, drawn = _start(chart, place), [value for value in row if can_draw(value)]
+        ends += [start, start + sum(value for value in drawn if value > 0)]
+        ends.append(start + sum(value for value in drawn if value < 0))
     return ends
 
 
 def _draw_parts(row: Element, chart: Bars, place: int, scale: Scale, y: float, longest: int) -> None:
     about = chart.notes[place] if chart.notes else ""
     total = chart.totals[place] if chart.totals is not None else None
+    truth = chart.truths[place] if chart.truths is not None else None
     last = f"{chart.total_label or 'total'}: {write_cell(total, chart.kind)}" if total is not None else ""
-    sums = [0.0, 0.0]  # of the negative parts, of the positive parts
+    sums = [_start(chart, place)] * 2  # where the negative parts end, and the positive ones
     for number, value in enumerate(chart.values[place]):
         if not can_draw(value) or value == 0:
             continue
@@ -206,6 +217,8 @@ def _draw_parts(row: Element, chart: Bars, place: int, scale: Scale, y: float, l
             element("path", group, class_="hatch", d=lines)
     if total is not None and can_draw(total):
         element("path", row, class_="total", d=f"M{scale(total):.2f} {y - 3:.2f}v{_THICK + 6:.2f}")
+    if truth is not None and can_draw(truth):
+        element("circle", row, class_="truth", cx=scale(truth), cy=y + _THICK / 2, r=5.5)
 
 
 _LEFT, _SCATTER_TOP, _RIGHT, _BASE, _HEIGHT = 80.0, 44.0, 706.0, 500.0, 562.0
@@ -263,7 +276,7 @@ def _lines(chart: Lines, width: float, name: str, detail: Detail) -> Element:
     left = max(text_width(ys.label(value, 5), FONT) for value in [*ys.ticks(5), points[0][1]][:20]) + 18
     finest = 1.0 if all(x == round(x) for x, _ in points) else 0.0  # counts, such as steps
     xs = Scale([x for x, _ in points], left, width - 16, room=0.02, finest=finest)
-    root = begin(chart, name, width, base + 48)
+    root = begin(chart, name, width, base + room_below(chart.x_axis, xs.end - xs.start))
     y_axis(root, ys, left, width - 10, title=chart.y_axis)
     x_axis(root, xs, _LINES_TOP, base, title=chart.x_axis)
     for number, line in enumerate(chart.lines):
@@ -293,7 +306,8 @@ def _draw_line(group: Element, chart: Lines, line: Line, number: int, xs: Scale,
 
 _SMALL = 11.5  # font of the numbers in cells
 _MIDDLE, _STRONG = 0.604, 0.823  # shares of the largest number beyond which dark mode and light mode change ink
-_TALLEST, _LINES = 150.0, 3  # room for names of columns: turned, and not turned
+_TALLEST, _LINES = 230.0, 3  # room for names of columns: turned, and not turned
+_ROOM = 44.0  # of a column, before names of rows take it
 _MANY_CELLS = 400  # cells, of which there are too many to be drawn twice
 
 
@@ -322,7 +336,8 @@ def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
 def _heatmap(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
-    left = min(max(text_width(name, FONT) for name in (*rows, chart.row_axis)) + 16, 0.3 * width)
+    widest_row = max(text_width(name, FONT) for name in (*rows, chart.row_axis))
+    left = min(widest_row + 16, max(0.3 * width, min(0.56 * width, width - 8 - _ROOM * len(columns))))
     widest = max(text_width(column, FONT) for column in columns)
     cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
     lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]
@@ -381,7 +396,7 @@ def _short(value: float | None, kind: str) -> str:
     if value is None or not can_draw(value):
         return ""
     if kind == "percent":
-        return f"{100 * value:.0f}"
+        return without_minus_zero(f"{100 * value:.0f}")
     if kind in ("count", "seconds", "p-value"):
         return write_cell(value, kind)
     size = abs(value)

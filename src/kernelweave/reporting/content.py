@@ -125,7 +125,7 @@ class Dots(Chart):
 
 @dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
-    """Horizontal bars that may be negative, the parts of each stacked from 0 to either side."""
+    """Horizontal bars that may be negative, the parts of each stacked from 0, or its start, to either side."""
 
     type: ClassVar[str] = "bars"
     axis: str
@@ -134,6 +134,10 @@ class Bars(Chart):
     values: list[list[float]]  # a row for each label, a number for each part
     totals: list[float] | None = None  # marks on the bars, such as decision values; None for none
     total_label: str = ""
+    truths: list[float] | None = None  # further marks, such as true values
+    truth_label: str = ""
+    starts: list[float] | None = None  # where each bar begins; None for 0
+    start_label: str = ""
     # what is shown with a label on hover, such as true and predicted class; empty for none
     notes: list[str] = field(default_factory=list)
     kind: str = "number"
@@ -142,20 +146,24 @@ class Bars(Chart):
         _check_kind(self.kind)
         _check_lengths(self.title, len(self.labels), "labels", values=self.values)
         _check_rows(self.title, self.values, len(self.parts), "parts")
-        if self.totals is not None:
-            _check_lengths(self.title, len(self.labels), "labels", totals=self.totals)
+        for name, numbers in (("totals", self.totals), ("truths", self.truths), ("starts", self.starts)):
+            if numbers is not None:
+                _check_lengths(self.title, len(self.labels), "labels", **{name: numbers})
         if self.notes:
             _check_lengths(self.title, len(self.labels), "labels", notes=self.notes)
 
     def table(self) -> Table:
-        with_notes, with_totals = bool(self.notes), self.totals is not None
-        columns = [Column("name"), *([Column("about")] if with_notes else [])]
-        columns += [Column(part, self.kind) for part in self.parts]
-        columns += [Column(self.total_label or "total", self.kind)] if with_totals else []
+        """Bars in rows: where each begins, its parts, which add up to its total from there, and the truth."""
+        numbers: list[tuple[str, Sequence[float]]] = [] if self.starts is None else [(self.start_label, self.starts)]
+        numbers += [(part, [row[place] for row in self.values]) for place, part in enumerate(self.parts)]
+        numbers += [] if self.totals is None else [(self.total_label or "total", self.totals)]
+        numbers += [] if self.truths is None else [(self.truth_label, self.truths)]
+        columns = [Column("name"), *([Column("about")] if self.notes else [])]
+        columns += [Column(name, self.kind) for name, _ in numbers]
         rows: list[list[Cell]] = []
-        for number, label in enumerate(self.labels):
-            row: list[Cell] = [label, *([self.notes[number]] if with_notes else []), *self.values[number]]
-            rows.append([*row, *([self.totals[number]] if self.totals is not None else [])])
+        for place, label in enumerate(self.labels):
+            about: list[Cell] = [self.notes[place]] if self.notes else []
+            rows.append([label, *about, *(column[place] for _, column in numbers)])
         return Table(title=self.title, columns=columns, rows=rows)
 
 

@@ -6,6 +6,7 @@ The page is to stay below one megabyte (`LEVELS`); report.json has everything.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TypeVar
 from .content import Cell
 
 DASH = "–"
+_PER_CENT = re.compile(r"(?<=[0-9]) (?=%)")
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -39,7 +41,7 @@ def write_cell(value: Cell, kind: str = "text") -> str:
     if isinstance(value, str):
         return clean(value)
     assert value is not None
-    return _WRITERS.get(kind, _number)(value)
+    return without_minus_zero(_WRITERS.get(kind, _number)(value))
 
 
 def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
@@ -61,7 +63,7 @@ def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
     return [
         text
         if not isinstance(value, float) or is_missing(value) or 0.0 < abs(value) < least
-        else f"{value:.{decimals}f}"
+        else without_minus_zero(f"{value:.{decimals}f}")
         for text, value in zip(texts, values, strict=True)
     ]
 
@@ -89,6 +91,24 @@ def one_line(text: str, longest: int = 0) -> str:
     """
     text = " ".join(clean(text).split())
     return text if not longest or len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def without_minus_zero(text: str) -> str:
+    """A number that was rounded to 0 without its sign.
+
+    >>> without_minus_zero("-0.0 %"), without_minus_zero("-0.1")
+    ('0.0 %', '-0.1')
+    """
+    return text if re.search("[1-9]", text) else text.removeprefix("-").removeprefix("+")
+
+
+def unbroken(text: str) -> str:
+    """Text as pages have it: a line never ends between a number and its per cent sign.
+
+    >>> unbroken("80.0 % of all")
+    '80.0\\xa0% of all'
+    """
+    return _PER_CENT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def in_powers(value: float, digits: int, times: str) -> str:

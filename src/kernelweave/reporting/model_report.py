@@ -300,8 +300,11 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
 def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
     found = []
     if not compared and evaluation.scores is None and np.isfinite(evaluation.here):
-        seen = "If the model was fitted to these samples, that says little about new ones: it has seen the answers."
-        found.append(seen if subject.cohort is not None else f"{seen} {evaluation.why_not}")
+        found.append(
+            "If the model was fitted to these samples, that says little about new ones: it has seen the answers."
+        )
+        if len(subject.views) == 1 and subject.cohort is None:  # of several, the section on views says why
+            found.append(evaluation.why_not)
     if subject.y is not None and subject.task == "classification":
         labels, counts = np.unique(subject.y, return_counts=True)
         if counts.min() < _FEW_OF_A_CLASS:

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from ..saving.atomic import replace_file
 from .charts import draw
 from .content import Block, Cell, Chart, Code, Contents, Section, Table, Text
-from .formatting import DASH, LEVELS, Detail, clean, is_missing, one_line, write_column
+from .formatting import DASH, LEVELS, Detail, clean, is_missing, one_line, unbroken, write_column
 from .markdown import write_markdown
 from .svg import Key
 
@@ -160,10 +160,16 @@ def _environment() -> Environment:
         loader=FunctionLoader(_source),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_as_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
+
+
+def _as_shown(value: Any) -> Any:
+    """Texts with numbers that stay beside their per cent signs; pictures, styles and scripts as they are."""
+    return unbroken(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

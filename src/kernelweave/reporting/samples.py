@@ -4,7 +4,7 @@ Gates show which samples are recognised by which view, projections where samples
 and contributions which view decided the samples that the model is least sure of. For two classes the value is the
 decision value f(x). For several it is that of the predicted class less that of the runner-up, so that its size is what
 decides between them; with one machine for each pair of classes it is that pair's own value, in favour of the predicted
-class. For a regression it is the prediction.
+class. For a regression it is the prediction, and parts are measured from their means (`recipes.cohort.mean_parts`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from ..estimators.explanations import part_names, terms_of
 from ..estimators.fitted import similarities_of
+from ..recipes.cohort import MOST_AVERAGED, mean_parts, measured_from
 from .content import Bars, Block, Cell, Column, Scatter, Section, Table, Text
 from .subject import Subject
 from .words import MOST, counted, listed, written
@@ -283,6 +284,11 @@ _OTHERS = "other views"
 _OPTIMISTIC = (
     "Values of samples to which the model was fitted are optimistic: those of new samples tend to lie nearer to 0."
 )
+_OUT_OF_FOLD = (
+    "These samples have the smallest values out of fold, of models that were not fitted to them; the parts are those "
+    "of the model itself, whose values of these samples tend to lie further from 0."
+)
+_NOTHING = 1e-9  # share of the largest part that is rounding
 _EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
 
 
@@ -295,9 +301,26 @@ class Explained:
     values: np.ndarray  # (n_rows,)
     labels: list[str]
     notes: list[str]
+    truths: list[float] | None = None  # of a regression: true values
+    starts: list[float] | None = None  # of a regression: mean predictions, from which the parts add up to `values`
 
 
-def contributions_section(subject: Subject, *, n_shown: int) -> Section | None:
+@dataclass(frozen=True)
+class OutOfFoldValues:
+    """What was predicted of samples by models that were not fitted to them, by their positions.
+
+    `margins` are decision values of two classes, or by how much the predicted class is ahead; of a regression they are
+    not read. `predicted` are labels or numbers.
+    """
+
+    margins: pd.Series
+    predicted: pd.Series
+
+
+def contributions_section(
+    subject: Subject, *, n_shown: int, out_of_fold: OutOfFoldValues | None = None
+) -> Section | None:
+    """The section on the samples that are least sure, or have the largest errors: by out-of-fold values where given."""
     title = _TITLES[subject.task]
     if n_shown == 0 or (subject.task == "regression" and subject.y is None):
         return None
@@ -307,39 +330,50 @@ def contributions_section(subject: Subject, *, n_shown: int) -> Section | None:
             "gives, above."
         )
         return Section(id="contributions", title=title, blocks=[Text(text=text)])
-    found = explained(subject, n_shown)
+    found = explained(subject, n_shown, out_of_fold)
     blocks: list[Block] = [
-        Text(text=_about_contributions(subject)),
+        Text(text=_about_contributions(subject, out_of_fold is not None)),
         *_units(subject),
         _contribution_chart(subject, found),
     ]
     return Section(id="contributions", title=title, blocks=blocks)
 
 
-def explained(subject: Subject, n_shown: int) -> Explained:
-    """The samples that the model is least sure of, and what each view adds."""
+def explained(subject: Subject, n_shown: int, out_of_fold: OutOfFoldValues | None = None) -> Explained:
+    """The samples that the model is least sure of, or is furthest off, and what each view adds."""
     if subject.task == "regression":
-        return _of_regression(subject, n_shown)
+        return _of_regression(subject, n_shown, out_of_fold)
     values = subject.decision[subject.decided]
-    if values.ndim == 1:
-        rows = subject.decided[np.argsort(np.abs(values), kind="stable")[:n_shown]]
-        parts = subject.contributions(rows)
-        return _explained(subject, rows, parts, subject.decision[rows])
-    ordered = np.sort(values, axis=1)
-    rows = subject.decided[np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n_shown]]
-    return _of_classes(subject, rows)
+    if values.ndim > 1:
+        ordered = np.sort(values, axis=1)
+        values = ordered[:, -1] - ordered[:, -2]
+    rows = subject.decided
+    if out_of_fold is not None:
+        margins = out_of_fold.margins.reindex(rows).dropna()
+        rows, values = margins.index.to_numpy(), margins.to_numpy()
+    rows = rows[np.argsort(np.abs(values), kind="stable")[:n_shown]]
+    if subject.decision.ndim > 1:
+        return _of_classes(subject, rows, out_of_fold)
+    return _explained(subject, rows, subject.contributions(rows), subject.decision[rows], out_of_fold)
 
 
-def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
+def _of_classes(subject: Subject, rows: np.ndarray, out_of_fold: OutOfFoldValues | None) -> Explained:
     table, order = subject.contributions(rows), np.argsort(-subject.decision[rows], axis=1, kind="stable")
     classes = list(subject.estimator.classes_)
     parts, notes = [], []
     for place, (first, second) in enumerate(order[:, :2].tolist()):
-        notes.append(f"{true_and_predicted(subject, int(rows[place]))}, next {classes[second]}")
+        notes.append(f"{_note(subject, int(rows[place]), out_of_fold)}, next {classes[second]}")
         parts.append(_against(subject, table.iloc[place], classes[first], classes[second]))
     frame = pd.DataFrame(parts).reset_index(drop=True)
-    found = _explained(subject, rows, frame, frame.sum(axis=1).to_numpy())
+    found = _explained(subject, rows, frame, frame.sum(axis=1).to_numpy(), out_of_fold)
     return replace(found, notes=notes)
+
+
+def _note(subject: Subject, row: int, out_of_fold: OutOfFoldValues | None, target: int | None = None) -> str:
+    text = true_and_predicted(subject, row, target)
+    if out_of_fold is None or row not in out_of_fold.predicted.index:
+        return text
+    return f"{text}, out of fold {_one(subject, out_of_fold.predicted[row], target)}"
 
 
 def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Series:
@@ -350,31 +384,52 @@ def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Se
     return row[f"{known[a]} vs {known[b]}"] * (1.0 if first == known[b] else -1.0)  # positive for the later class
 
 
-def _of_regression(subject: Subject, n_shown: int) -> Explained:
+def _of_regression(subject: Subject, n_shown: int, out_of_fold: OutOfFoldValues | None) -> Explained:
     """The largest errors; several targets each on its own scale."""
     y, predicted = (values.reshape(subject.n_samples, -1) for values in (subject.y, subject.predicted))
+    if out_of_fold is not None:
+        predicted = out_of_fold.predicted.reindex(range(subject.n_samples)).to_numpy(dtype=float)[:, None]
     spread = y.std(axis=0)
     errors = (np.abs(y - predicted) / np.where(spread > 0.0, spread, 1.0))[subject.decided]
-    rows, targets = np.unravel_index(np.argsort(-errors, axis=None, kind="stable")[:n_shown], errors.shape)
+    known = int(np.isfinite(errors).sum())  # others come last
+    order = np.argsort(-errors, axis=None, kind="stable")[: min(n_shown, known)]
+    rows, targets = np.unravel_index(order, errors.shape)
     rows = subject.decided[rows]
-    table = subject.contributions(rows)
+    table, means = _from_means(subject, rows)
     values = subject.decision.reshape(subject.n_samples, -1)[rows, targets]
+    starts = means.sum(axis=1)[targets].tolist()
+    truths = None if _is_transformed(subject) else y[rows, targets].astype(float).tolist()
     if table.columns.nlevels == 1:
-        return _explained(subject, rows, table, values)
+        return replace(_explained(subject, rows, table, values, out_of_fold), truths=truths, starts=starts)
     outputs = list(table.columns.unique(0))
     parts = pd.DataFrame([table[outputs[t]].iloc[k] for k, t in enumerate(targets.tolist())]).reset_index(drop=True)
-    found = _explained(subject, rows, parts, values)
+    found = _explained(subject, rows, parts, values, None)
     labels = [f"{label}, {subject.targets[t]}" for label, t in zip(found.labels, targets.tolist(), strict=True)]
-    notes = [true_and_predicted(subject, int(row), int(t)) for row, t in zip(rows, targets, strict=True)]
-    return replace(found, labels=labels, notes=notes)
+    notes = [_note(subject, int(row), out_of_fold, int(t)) for row, t in zip(rows, targets, strict=True)]
+    return replace(found, labels=labels, notes=notes, truths=truths, starts=starts)
 
 
-def _explained(subject: Subject, rows: np.ndarray, table: pd.DataFrame, values: np.ndarray) -> Explained:
+def _from_means(subject: Subject, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    """What is added to predictions, less its means, and the means, (n_targets, n_parts)."""
+    several = subject.decided[np.unique(np.linspace(0, len(subject.decided) - 1, MOST_AVERAGED).round().astype(int))]
+    has_means = hasattr(subject.estimator, "mean_contributions_")
+    table = subject.contributions(rows)
+    means = mean_parts(subject.estimator, table if has_means else subject.contributions(several))
+    return table - means, means.reshape(max(len(subject.targets), 1), -1)
+
+
+def _explained(
+    subject: Subject,
+    rows: np.ndarray,
+    table: pd.DataFrame,
+    values: np.ndarray,
+    out_of_fold: OutOfFoldValues | None,
+) -> Explained:
     """Contributions of kernels summed by view; terms that are products keep their names."""
     views = part_names([subject.view_of.get(str(name), str(name)) for name in table.columns[:-1]])
     parts = table.T.groupby(np.array(views, dtype=object), sort=False).sum().T
     labels = [subject.labels[row] for row in rows.tolist()]
-    return Explained(rows, parts, values, labels, [true_and_predicted(subject, int(row)) for row in rows])
+    return Explained(rows, parts, values, labels, [_note(subject, int(row), out_of_fold) for row in rows])
 
 
 def largest_parts(parts: pd.DataFrame) -> pd.DataFrame:
@@ -388,31 +443,48 @@ def largest_parts(parts: pd.DataFrame) -> pd.DataFrame:
 
 def _contribution_chart(subject: Subject, found: Explained) -> Bars:
     shown = largest_parts(found.parts)
+    note = _others_note(found.parts, shown)
+    sum_of = "their sum"
+    if found.starts is not None:
+        sum_of = "where they end"
+        rest = shown.iloc[:, -1].abs().max()
+        if rest <= _NOTHING * np.abs(found.parts.to_numpy()).max():  # the intercept is the same for all samples
+            shown = shown.iloc[:, :-1]
     return Bars(
         title=f"What each view adds, {len(found.rows)} of {subject.n_samples} samples",
         description=(
             "A bar for each sample; its parts are what each view adds (to the right) or takes away (to the left). The "
-            f"mark is their sum, the {_VALUES[subject.task]}."
+            f"line across is {sum_of}, the {_VALUES[subject.task]}"
+            + ("; the ring is the true value." if found.truths is not None else ".")
         ),
-        note=_others_note(found.parts, shown),
+        note=note,
         axis=_VALUES[subject.task],
         labels=found.labels,
         parts=[str(name) for name in shown.columns],
         values=[[float(value) for value in row] for row in shown.to_numpy()],
         totals=[float(value) for value in found.values],
         total_label=_VALUES[subject.task],
+        truths=found.truths,
+        truth_label="true value" if found.truths is not None else "",
+        starts=found.starts,
+        start_label="mean prediction" if found.starts is not None else "",
         notes=found.notes,
     )
 
 
-def _about_contributions(subject: Subject) -> str:
+def _about_contributions(subject: Subject, is_out_of_fold: bool) -> str:
     intercept = "The intercept is the part that is the same for all samples."
     if subject.model is None and subject.cohort.method not in _EXACT:
         intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
+        off = "errors of samples to which the model was fitted are smaller than those of new ones"
+        if is_out_of_fold:
+            off = "by models that were not fitted to them, while the parts are those of the model itself"
+        means = measured_from(subject.estimator, subject.n_samples)
         return (
-            "A prediction is a sum over the views. These are the samples whose prediction is furthest off; errors of "
-            f"samples to which the model was fitted are smaller than those of new ones. {intercept}"
+            f"A prediction is a sum over the views, whose parts are measured from {means}: each bar begins at the mean "
+            f"prediction. These are the samples whose prediction is furthest off; {off}."
+            + ("" if subject.model is not None or subject.cohort.method in _EXACT else f" {intercept}")
         )
     if subject.task == "novelty":
         return (
@@ -425,9 +497,10 @@ def _about_contributions(subject: Subject) -> str:
         if len(classes) == 2
         else "Parts to the right speak for the predicted class, parts to the left for the one that came second."
     )
+    optimistic = _OUT_OF_FOLD if is_out_of_fold else _OPTIMISTIC
     return (
         "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
-        f"prediction is a close call. {sides} {_OPTIMISTIC} {intercept}"
+        f"prediction is a close call. {sides} {optimistic} {intercept}"
     )
 
 
@@ -435,8 +508,12 @@ def _others_note(parts: pd.DataFrame, shown: pd.DataFrame) -> str:
     return f"{_OTHERS.capitalize()} are {parts.shape[1] - shown.shape[1] + 1} views." if _OTHERS in shown else ""
 
 
+def _is_transformed(subject: Subject) -> bool:
+    return subject.cohort is None and not np.allclose(subject.decision, subject.predicted)
+
+
 def _units(subject: Subject) -> list[Block]:
-    if subject.task != "regression" or subject.cohort is not None or np.allclose(subject.decision, subject.predicted):
+    if subject.task != "regression" or not _is_transformed(subject):
         return []
     return [Text(text="The numbers are on the scale on which the model learned, after the target was transformed.")]
 

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from ..model_selection import view_importance, view_report
 from ..model_selection.statistics import holm
 from .content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from .formatting import without_minus_zero
 from .subject import Subject
 from .words import MOST, counted, listed, only_some, reach, written
 
@@ -257,8 +258,7 @@ def _points(loss: float, kind: str) -> str:
 
 
 def _end(value: float, kind: str) -> str:
-    text = f"{100.0 * value:.1f}" if kind == "percent" else written(value)
-    return text.replace("-", "\u2212") if float(text.replace("unknown", "nan")) else text.removeprefix("-")
+    return without_minus_zero(f"{100.0 * value:.1f}" if kind == "percent" else written(value)).replace("-", "\u2212")
 
 
 def _named(score: Score) -> str:

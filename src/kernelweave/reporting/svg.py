@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from .content import Chart
-from .formatting import DASH, SUPERSCRIPTS, clean, in_powers, one_line
+from .formatting import DASH, SUPERSCRIPTS, clean, in_powers, one_line, unbroken, without_minus_zero
 
 Element = ElementTree.Element
 Attribute = str | float | int
@@ -37,14 +37,14 @@ def element(tag: str, parent: Element | None = None, text: str = "", **attribute
     named = {name.rstrip("_").replace("_", "-"): write(value) for name, value in attributes.items()}
     made = Element(tag, named) if parent is None else ElementTree.SubElement(parent, tag, named)
     if text:
-        made.text = clean(text)
+        made.text = unbroken(clean(text))
     return made
 
 
 def write(value: Attribute) -> str:
     """An attribute's value; coordinates have two decimals at most."""
     if isinstance(value, str):
-        return clean(value)
+        return unbroken(clean(value))
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
@@ -154,8 +154,7 @@ class Scale:
         if size >= 1e6 or step < 1e-5:
             return ("0" if value == 0 else in_powers(value, 2, "×")) + unit
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        text = f"{value:.{decimals}f}"
-        return (text.removeprefix("-") if float(text) == 0 else text) + unit
+        return without_minus_zero(f"{value:.{decimals}f}") + unit
 
 
 class LogScale(Scale):
@@ -305,6 +304,20 @@ def ticks_that_fit(scale: Scale, kind: str, size: float) -> int:
     return 1
 
 
+def title_lines(title: str, length: float, size: float = FONT) -> list[str]:
+    """The title of an axis in a line, or in two where it is longer than the axis.
+
+    >>> title_lines("share of the samples that are predicted right", 260)
+    ['share of the samples that are', 'predicted right']
+    """
+    return wrapped(title, length, size, 2) or [fitted(title, length, size)]
+
+
+def room_below(title: str, length: float) -> float:
+    """How much room an axis needs below it, for its numbers and its title."""
+    return 31.0 + 17.0 * len(title_lines(title, length))
+
+
 def x_axis(
     root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", size: float = FONT
 ) -> None:
@@ -316,10 +329,10 @@ def x_axis(
         x = scale(value)
         element("path", axis, class_="grid", d=f"M{x:.2f} {top:.2f}V{bottom:.2f}")
         element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17 * spacing, text_anchor="middle")
-    length = 1.2 * abs(scale.end - scale.start)
     middle = (scale.start + scale.end) / 2
-    text = fitted(title, length, FONT)
-    element("text", axis, text, class_="title", x=middle, y=bottom + 38 * spacing, text_anchor="middle")
+    for place, line in enumerate(title_lines(title, abs(scale.end - scale.start), size)):
+        y = bottom + (38 + 17 * place) * spacing
+        element("text", axis, line, class_="title", x=middle, y=y, text_anchor="middle")
 
 
 def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str) -> None:

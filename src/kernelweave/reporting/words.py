@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from .. import combiners, kernels
 from ..kernels.arithmetic import KernelProduct, KernelSum
+from .formatting import without_minus_zero
 
 MOST = 25  # labels that a chart shows
 
@@ -41,12 +42,13 @@ def written(value: float, kind: str = "number") -> str:
 
     >>> written(0.9533, "percent"), written(0.12345), written(1234.5), written(float("nan"))
     ('95.3 %', '0.123', '1234', 'unknown')
+    >>> written(-1e-9, "percent")
+    '0.0 %'
     """
     if not math.isfinite(value):
         return "unknown"
-    if kind == "percent":
-        return f"{100.0 * value:.1f} %"
-    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+    text = f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+    return without_minus_zero(f"{100.0 * value:.1f} %" if kind == "percent" else text)
 
 
 def reach(mean: float, spread: float, kind: str) -> tuple[float, float]:

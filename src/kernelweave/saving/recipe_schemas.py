@@ -162,6 +162,9 @@ def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.model_", f"is none of a {value.task_}")
     if classifies and not set(value.model_.classes_.tolist()) <= set(value.classes_.tolist()):
         refuse(f"{path}.model_.classes_", "are not among the classes")
+    if "mean_contributions_" in inside:
+        terms = getattr(value.model_, "kernel_names_", getattr(value.model_, "views", []))
+        expect(len(terms) + 1, len(value.mean_contributions_), f"{path}.mean_contributions_", "parts")
     layout, needs = inside["_layout"], inside["_needs"]
     if not needs or not set(needs) <= set(layout.names):
         refuse(f"{path}._needs", "are no views of the model")
@@ -177,6 +180,7 @@ SCHEMAS[CohortModel] = _TASK | Schema(
     {
         "target_mean_": optional(number()),
         "target_scale_": optional(number(positive=True)),
+        "mean_contributions_": optional(numbers("parts")),
         "_prior": numbers("prior", low=0.0),
         "_layout": part(TableLayout, "columns"),
         "_needs": several(text),
