@@ -7,7 +7,7 @@ block.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..recipes import CohortModel, column_kinds, guess_task, method_names, unava
 from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.search import watched
 from ..saving import save
+from .columns import column_options
 from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # share of the free memory above which files are read block by block
@@ -54,7 +55,7 @@ def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
     if copies:
         warn(copies_sentence(copies))
     say(described_cohort(cohort, task, why))
-    model = _model(chosen, matrices=matrices)
+    model = _model(chosen, X.columns, matrices=matrices)
     with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
         model.fit(X, y, groups=cohort.groups)
     return model, label
@@ -68,20 +69,23 @@ def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[Coh
     size = f"{table.block_size} at a time"
     say([f"Reading {counted_samples(table.n_samples)} block by block, {size}: {listed(views)}."])
     say([f"Target {table.target}."])
-    model = _model(chosen, approximation="nystroem", verbose=1)
+    model = _model(chosen, table.columns, approximation="nystroem", verbose=1)
     with progress_bar(f"fitting {label}", transient=True) as show, watched(show):
         model.fit(table)
     say([f"Task: {model.task_}."])
     return model.set_params(verbose=0), label
 
 
-def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
+def _model(chosen: argparse.Namespace, columns: Iterable[Any], **options: Any) -> CohortModel:
     effort = "quick" if chosen.quick else "full"
+    given: dict[str, Any] = {name: value or None for name, value in column_options(chosen, columns).items()}
     return CohortModel(
         chosen.method,
         task=chosen.task or "auto",
         effort=effort,
+        **given,
         scoring=chosen.scoring,
+        positive=chosen.positive,
         class_weight=chosen.class_weight,
         n_jobs=chosen.jobs,
         random_state=chosen.seed,
@@ -136,6 +140,7 @@ def read_training_samples(chosen: argparse.Namespace) -> Cohort:
         sep=chosen.sep,
         decimal=chosen.decimal,
         encoding=chosen.encoding,
+        na_values=chosen.na_values or None,
         keep_columns=chosen.keep_column,
     )
 

@@ -84,6 +84,7 @@ SCHEMAS[ViewColumns] = Schema(
         "kinds": several(one_of(NUMBER, CATEGORY, TEXT, SIMILARITY), "own"),
         "is_sparse": flag,
         "means": maybe(numbers("own")),
+        "is_log": optional(flag),
     },
     _view_rule,
 )
@@ -183,6 +184,7 @@ SCHEMAS[CohortModel] = _TASK | Schema(
         "model_": part(_MODELS),
         "calibration_": maybe(part(Calibration)),
         "cohort_": optional(part(CohortSummary)),
+        "na_values": optional(maybe(several(text))),
     },
     _cohort_rule,
     transient=dict.fromkeys(("matrices", "kinds"), lambda: None),  # only a fit reads them
