@@ -21,6 +21,7 @@ from ..files.text import format_suffix
 from ..kernels.resources import available_memory
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes.scoring import Scoring
 from ..recipes.search import watched
 from ..saving import save
 from .columns import column_options
@@ -174,11 +175,10 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
 
 def described_setting(model: Any, label: str) -> list[str]:
     setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
-    measure = "accuracy" if model.task_ == "classification" else "R2"
     lines = [
         f"Method: {label}. Setting chosen by cross-validation: {setting}.",
-        f"Score of that setting in cross-validation ({measure}): {model.validation_score_:.3f}; it was chosen by this "
-        "score, which is therefore a little too high. kernelweave compare has unbiased ones.",
+        f"Score of that setting in cross-validation ({Scoring(model.scoring_).label}): {model.validation_score_:.3f}; it "
+        "was chosen by this score, which is therefore a little too high. kernelweave compare has unbiased ones.",
     ]
     if model.n_stored_ is not None:
         lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")

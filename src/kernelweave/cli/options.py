@@ -436,10 +436,8 @@ def check(chosen: argparse.Namespace) -> None:
     What is wrong is a `ValueError` or an `OSError` that names the option and the remedy. Several ``--id`` become a
     mapping from files to columns.
     """
+    _check_na_values(chosen)
     views = _checked_files(chosen)
-    file = next((word for word in getattr(chosen, "na_values", []) if Path(word).is_file()), None)
-    if file is not None:
-        raise ValueError(f"{file!r} behind --na-values is a file, not a value; give the files before the options")
     if getattr(chosen, "id", None):
         chosen.id = _id_by_file(chosen, views)
     if hasattr(chosen, "model"):
@@ -459,6 +457,12 @@ def check(chosen: argparse.Namespace) -> None:
     _check_diagonals(chosen)
     if chosen.out is not None:
         _check_out(chosen, views)
+
+
+def _check_na_values(chosen: argparse.Namespace) -> None:
+    file = next((word for word in getattr(chosen, "na_values", []) if Path(word).is_file()), None)
+    if file is not None:
+        raise ValueError(f"{file!r} behind --na-values is a file, not a value; give the files before the options")
 
 
 def check_method(name: str, views: Collection[str] = ()) -> None:

@@ -116,6 +116,9 @@ def declare(
             "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
             f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
         )
+    if positive is not None or score.is_of_one_class:
+        of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
+        notes.append(f"The positive class is {str(classes[place])!r}, {of}.")
     protocol = NestedFolds(
         folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
         repeats,

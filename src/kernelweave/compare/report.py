@@ -170,6 +170,7 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         *_matching(tables.matched_by),
         *_columns(declared.kinds["kind"].value_counts()),
         ("task", declared.task, declared.why),
+        *([] if declared.positive is None else [("positive class", str(declared.positive))]),
         ("folds", folds),
         ("settings", "chosen inside the training samples of each fold"),
         ("random seed", str(protocol.random_state)),
@@ -205,6 +206,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
     return {
         "task": declared.task,
         "task_reason": declared.why,
+        "positive": None if declared.positive is None else str(declared.positive),
         "score": outcome.scoring.name,
         "margin": outcome.margin,
         "winner": outcome.winner.method,

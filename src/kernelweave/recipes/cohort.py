@@ -448,8 +448,8 @@ class CohortModel(BaseEstimator):
         if self.positive is not None:
             if self.task_ == "regression":
                 raise ValueError(f"positive={self.positive!r} is for a target of two classes, and this one has numbers")
-            positive_place(self.positive, self.classes_)
-            self.decisions_.append(f"The positive class is {str(self.positive_)!r}, as given.")
+            label = self.classes_[positive_place(self.positive, self.classes_)]
+            self.decisions_.append(f"The positive class is {str(label)!r}, as given.")
         return scoring_named(self.scoring, self.task_, targets).name
 
     def _fit_layout(self, frame: pd.DataFrame, matrices: Mapping[str, Any]) -> TableLayout:

@@ -19,10 +19,10 @@ of other text: names and codes that differ nearly always    left out
 "Few" is at most half as many different values as there are samples with a value, or two. "Several words" are three on
 average, of at least two letters. "Many" are at least ten different values, of which each stands in fewer than five
 samples on average: the rule by which 93 different phrases in 250 samples are text, and 30 different diagnoses of as
-many words are categories. A category of fewer samples can hardly be learned from, while words that phrases share have more.
-In simulated columns of 250 samples, words predict better than categories where they have to do with the target, by
-0.01 of the area under the ROC curve at 10 % different values, 0.04 at 20 % and 0.1 at 40 %; where only the phrase as a
-whole has, they predict worse by 0.03 to 0.05 at all of these. From 20 % on there is more to be gained than lost.
+many words are categories. A category of fewer samples can hardly be learned from; words that phrases share are in
+more. In simulated columns of 250 samples, words predict better than categories where they have to do with the target,
+by 0.01 of the area under the ROC curve at 10 % different values, 0.04 at 20 % and 0.1 at 40 %; where only the phrase
+as a whole has, they predict worse by 0.03 to 0.05 at all of these. From 20 % on there is more to be gained than lost.
 """
 
 from __future__ import annotations

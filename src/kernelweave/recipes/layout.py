@@ -281,7 +281,8 @@ def _as_numbers(column: np.ndarray, name: str, index: pd.Index) -> np.ndarray:
                 _as_number(cell)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there"
+                    f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there; "
+                    f"correct the cell, or pass na_values=[{shown(cell)}] if it means that the value is missing"
                 ) from None
         raise
 

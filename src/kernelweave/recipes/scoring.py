@@ -111,7 +111,7 @@ def scoring_named(name: str | None, task: str, labels: Any = None, positive: int
         close = get_close_matches(str(name), known, n=1)
         meant = f"did you mean {close[0]!r}? " if close else ""
         raise ValueError(f"there is no score {shown(name)}; {meant}the scores of a {task} are {', '.join(known)}")
-    if _KNOWN[name][3] and len(np.unique(np.asarray(labels))) > 2:
+    if Scoring(name).is_of_one_class and len(np.unique(np.asarray(labels))) > 2:
         other = f"{name}_macro" if f"{name}_macro" in _KNOWN else "roc_auc"
         raise ValueError(f"the score {name!r} is for two classes, and there are more; take {other!r}")
     return Scoring(name, positive)
@@ -153,6 +153,11 @@ class Scoring:
     def is_balanced(self) -> bool:
         """Whether all classes count as much, whatever their numbers of samples."""
         return self.name == "balanced_accuracy"
+
+    @property
+    def is_of_one_class(self) -> bool:
+        """Whether it is about the positive one of two classes."""
+        return _KNOWN[self.name][3]
 
     @property
     def needs_probabilities(self) -> bool:
