@@ -175,10 +175,12 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
 
 def described_setting(model: Any, label: str) -> list[str]:
     setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
+    scoring, score = Scoring(model.scoring_), model.validation_score_
+    measured = f"{scoring.label}: {-score:.3f}" if scoring.is_error else f"{scoring.label}: {score:.3f}"
     lines = [
         f"Method: {label}. Setting chosen by cross-validation: {setting}.",
-        f"Score of that setting in cross-validation ({Scoring(model.scoring_).label}): {model.validation_score_:.3f}; it "
-        "was chosen by this score, which is therefore a little too high. kernelweave compare has unbiased ones.",
+        f"Score of that setting in cross-validation, {measured}; it was chosen by this score, which is therefore a "
+        "little too good. kernelweave compare has unbiased ones.",
     ]
     if model.n_stored_ is not None:
         lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")

@@ -188,7 +188,7 @@ def _cohort(cohort: Any) -> list[Block]:
 
 
 def _columns(kinds: pd.DataFrame) -> Table:
-    """What each column holds; of many columns the first of each view, those that are not plain numbers before others."""
+    """What each column holds; of many columns the first of each view, plain numbers last."""
     rows: list[list[Cell]] = []
     most = _MOST_ROWS if len(kinds) <= _MOST_ROWS else _MOST_OF_A_VIEW
     for view, own in kinds.groupby("view", sort=False):
