@@ -42,7 +42,8 @@ def test_help_ends_with_an_example_that_parses(name, capsys):
 
 def test_what_the_commands_are_given():
     words = "rna.csv p=x.csv --kernel k=m.csv --target l.csv:y --id none --sep tab --decimal , --task regression"
-    words += " --text a --text b:c --log rna --na-values 999 -1 --na-values x --positive ill --methods mean lp --max-time 1h30m --jobs 3 --out o/ --seed 7"
+    words += " --text a --text b:c --log rna --na-values 999 -1 --na-values x --positive ill"
+    words += " --methods mean lp --max-time 1h30m --jobs 3 --out o/ --seed 7"
     chosen = parse(["compare", *words.split()])
     assert chosen.files == ["rna.csv", "p=x.csv"] and chosen.kernel == ["k=m.csv"] and chosen.id is False
     assert (chosen.sep, chosen.decimal, chosen.encoding, chosen.task) == ("\t", ",", None, "regression")
