@@ -115,7 +115,8 @@ def _measured(declared: Declared, chosen: argparse.Namespace, until: float | Non
 
         def tell(done: int, total: int, method: str) -> None:
             if done and not method:
-                say([f"{done} of {total} results are in {folder} from an earlier run, and are not computed again."])
+                are = "is" if done == 1 else "are"
+                say([f"{done} of {total} results {are} in {folder} from an earlier run, and {are} not computed again."])
             show(done, total, declared.labels.get(method, "comparing"))
 
         return measure_row(

@@ -404,7 +404,12 @@ def _add_run_options(parser: Parser) -> None:
     group = parser.add_argument_group("run")
     group.add_argument("--seed", type=whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
     group.add_argument(
-        "--jobs", type=whole(1), default=cores(), metavar="N", help="threads (default: one for each core)"
+        "--jobs",
+        type=whole(1),
+        default=cores(),
+        metavar="N",
+        help="threads: so many folds of a comparison run at a time, and so many classes of a model or trees of a "
+        "forest are fitted at a time (default: one for each core)",
     )
     group.add_argument("--quick", action="store_true", help="fewer settings to choose from: a first impression")
 

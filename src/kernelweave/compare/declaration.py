@@ -20,6 +20,7 @@ from ..recipes.layout import TableLayout
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE
 from ..recipes.scoring import positive_place, scoring_named
+from ..validation import counted
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
 
@@ -109,7 +110,8 @@ def declare(
     classes = np.unique(targets) if chosen == "classification" else np.zeros(0)
     place = positive_place(positive, classes)
     score = scoring_named(scoring, chosen, targets, place)
-    notes = [f"{n_missing} samples without a target are left out."] if n_missing else []
+    absent_targets = f"{counted(n_missing, 'sample')} without a target {'is' if n_missing == 1 else 'are'} left out."
+    notes = [absent_targets] if n_missing else []
     if scoring is None and score.name == "balanced_accuracy":
         shares = np.unique(targets, return_counts=True)[1] / len(targets)
         notes.append(

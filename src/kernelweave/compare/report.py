@@ -25,6 +25,7 @@ from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, 
 from ..reporting.page import Report
 from ..reporting.words import listed
 from ..saving import save
+from ..validation import counted
 from .cells import write_atomically
 from .declaration import Declared
 from .out_of_fold import OutOfFold, out_of_fold_table
@@ -372,11 +373,13 @@ def build_report(
         )
     has_views = model.has_needed_views(problem.X)
     rows = data_rows(cohort, declared)
-    if not has_views.all():
+    n_lacking = int((~has_views).sum())
+    if n_lacking:
+        lacks = "which lacks" if n_lacking == 1 else "which lack"
         rows.append(
             (
                 "sections on the model",
-                f"leave {int((~has_views).sum())} samples out, which lack all views that it needs",
+                f"leave {counted(n_lacking, 'sample')} out, {lacks} all views that it needs",
             )
         )
     groups = None if problem.groups is None else problem.groups[has_views]

@@ -25,7 +25,7 @@ from ..estimators.fitted import lookups_of, n_compared
 from ..estimators.samples import by_blocks, targets_given, whole_targets
 from ..kernels import Precomputed
 from ..kernels.precomputed import as_text
-from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, shown
+from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted, shown
 from ..validation.inputs import (
     as_pandas,
     check_labels,
@@ -102,7 +102,7 @@ class CohortModel(BaseEstimator):
         Explicit features in the place of exact kernels, as in `MKLClassifier`: "nystroem", for example. With it `fit`
         takes files that are larger than memory, see `open_views`.
     n_jobs : int or None
-        Threads, or processes of a forest; the result does not depend on it.
+        Threads: so many classes of a model or trees of a forest are fitted at a time. The result does not depend on it.
     random_state : int, RandomState or None
         For the folds, and methods that draw random numbers.
     verbose : int
@@ -499,9 +499,10 @@ class CohortModel(BaseEstimator):
         lacking = int((~self._decidable(present)).sum())
         if lacking:
             what = f"the view {own.names[0]!r}" if len(self._needs) == 1 else "all views that the method needs"
+            lack, them = ("lacks", "it") if lacking == 1 else ("lack", "them")
             self.decisions_.append(
-                f"{lacking} samples lack {what}: the fit leaves them out, and the prediction of such samples is "
-                + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
+                f"{counted(lacking, 'sample')} {lack} {what}: the fit leaves {them} out, and the prediction of such "
+                "samples is " + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
             )
         return table, present
 

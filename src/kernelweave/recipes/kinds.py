@@ -38,7 +38,7 @@ from pandas.api import types
 
 from ..kernels import Precomputed
 from ..kernels.normalization import approximate_smallest
-from ..validation import shown
+from ..validation import counted, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import as_pandas, is_date, spelled_number
 from ..views.frames import SparseRows, SparseRowsDtype
@@ -201,7 +201,7 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
 def _kind(column: pd.Series) -> tuple[str, str]:
     dtype = column.dtype
     if isinstance(dtype, SparseRowsDtype):
-        return NUMBER, f"a sparse matrix of {len(dtype.features)} columns"
+        return NUMBER, f"a sparse matrix of {counted(len(dtype.features), 'column')}"
     values = column[column.notna().to_numpy()]
     if len(values) == 0:
         return LEFT_OUT, "no sample has a value"
