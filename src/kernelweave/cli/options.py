@@ -391,8 +391,8 @@ def _add_reading(group: Any, matrix: str) -> None:
         action="extend",
         default=[],
         metavar="TEXT",
-        help="further cells of text files that mean a missing value, such as 999 or unknown; a model keeps them, for "
-        "predict and explain",
+        help="further cells of text files that mean a missing value, such as 999 or unknown; predict and explain also "
+        "take those of the training",
     )
 
 
