@@ -138,6 +138,16 @@ def test_what_cannot_be_is_one_error(folder, capsys):
         assert error.rstrip().endswith("correct it, or leave the view out of --log")
 
 
+def test_a_copy_of_the_target_that_is_dropped(folder, capsys):
+    clinic = pd.read_csv("clinic.csv", index_col=0).drop(columns="crp").assign(code=np.tile([3, 7], 30))
+    clinic.to_csv("clinic.csv")
+    for words, is_said in (([], True), (["--drop", "code"], False)):
+        assert main([*FIT, *words, "--out", "m.kw"]) == 0
+        assert ("the column 'clinic__code' equals the target" in "".join(capsys.readouterr())) is is_said
+    assert main([*FIT[:-1], "alone:rna", "--drop", "a", "--drop", "b"]) == 2
+    assert "--method alone:rna cannot be had for these data: no column of the view 'rna'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_columns_of_files_in_blocks(folder, suffix):
     clinic = pd.read_csv("clinic.csv", index_col=0).drop(columns="crp").assign(dx=np.tile(["ill", "well"], 30))

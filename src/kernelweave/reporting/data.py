@@ -183,11 +183,11 @@ def _cohort(cohort: Any) -> list[Block]:
         rows = [[str(view), str(kind), int(count)] for (view, kind), count in counts.items()]
         columns = [Column("view"), Column("kind of columns"), Column("columns", "count")]
         blocks.append(Table(title="Kinds of columns", columns=columns, rows=rows))
-        blocks.append(_columns(kinds))
+        blocks.append(columns_table(kinds))
     return [*blocks, *_cohort_settings(cohort)]
 
 
-def _columns(kinds: pd.DataFrame) -> Table:
+def columns_table(kinds: pd.DataFrame) -> Table:
     """What each column holds; of many columns the first of each view, plain numbers last."""
     rows: list[list[Cell]] = []
     most = _MOST_ROWS if len(kinds) <= _MOST_ROWS else _MOST_OF_A_VIEW
@@ -198,7 +198,7 @@ def _columns(kinds: pd.DataFrame) -> Table:
             rows.append([str(view), str(name).removeprefix(f"{view}__"), str(row["kind"]), str(row["why"])])
         more = own.iloc[most:]
         if len(more):
-            counts = ", ".join(f"{count:,} {kind}" for kind, count in more["kind"].value_counts().items())
+            counts = ", ".join(f"{kind} ({count:,})" for kind, count in more["kind"].value_counts().items())
             rows.append([str(view), f"and {len(more):,} more", counts, ""])
     columns = [Column("view"), Column("column"), Column("kind"), Column("why")]
     note = "Another kind can be given: --text, --category, --number or --drop COLUMN; kinds={column: kind} in Python."
