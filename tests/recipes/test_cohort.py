@@ -399,10 +399,10 @@ def test_what_a_user_says_is_saved(tmp_path):
     y = np.tile(["ill", "well"], 30)
     X = pd.DataFrame({"rna__a": np.exp(random.normal(size=60) + 2 * (y == "ill")), "rna__b": random.random(60)})
     options = {"effort": "quick", "scoring": "recall", "random_state": 0}
-    model = CohortModel("linear", log=["rna"], positive="ill", na_values=["999"], **options).fit(X, y)
+    model = CohortModel("linear", log=["rna"], positive="ill", na_values=["999", -1], **options).fit(X, y)
     assert_saved(model, X, tmp_path)
     again = load(tmp_path / "model.kw")
-    assert (again.positive_, again.log, again.na_values) == ("ill", ["rna"], ["999"])
+    assert (again.positive_, again.log, again.na_values) == ("ill", ["rna"], ["999", -1])
     by_hand = CohortModel("linear", positive="ill", **options).fit(np.log1p(X), y)
     np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(np.log1p(X)), atol=1e-12)
     assert "Numbers x of the view 'rna' are taken as log(1 + x)." in model.decisions_

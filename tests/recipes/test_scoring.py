@@ -78,3 +78,5 @@ def test_the_positive_class():
         positive_place("c", ["a", "b"])
     with pytest.raises(ValueError, match="positive='a' is for a target of two classes, and this one has 3"):
         positive_place("a", ["a", "b", "c"])
+    with pytest.raises(ValueError, match="positive='a' is for a target of two classes, and this one has numbers"):
+        positive_place("a", [])

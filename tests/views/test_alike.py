@@ -80,6 +80,12 @@ def test_ids_that_match_partly(files):
         read_views_in_blocks(["a.csv", "labels.csv"], id="id")
 
 
+def test_whole_numbers_are_ids_where_another_table_has_text_under_their_name(files):
+    with pytest.warns(UserWarning, match="7 ids of a.csv differ from those of labels.csv only by leading zeros"):
+        tables = read_views(["a.csv"], target="labels.csv:y")
+    assert list(tables.X.columns) == ["a__x"] and len(tables.X) == 13
+
+
 def test_ids_of_which_none_matches(files):
     message = r"'S_1' and '001' .20 of them differ only by leading zeros and what stands in front.; write the ids alike"
     with pytest.raises(ValueError, match=message):

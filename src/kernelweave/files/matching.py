@@ -96,8 +96,10 @@ def _chosen_keys(tables: list[Table]) -> dict[int, list[str | None]]:
     known = {keys[one].name for one in chosen}
     for one in doubtful:
         # Ids of one table have the same name in others; one that repeats some is no table without ids.
-        if one not in chosen and keys[one].name in known and is_text(keys[one], texts[one]):
-            chosen[one] = texts[one]
+        own = texts[one]
+        is_id = is_text(keys[one], own) or (is_whole(own) and len(set(own)) == len(own))
+        if one not in chosen and keys[one].name in known and is_id:
+            chosen[one] = own
     return chosen
 
 

@@ -162,7 +162,7 @@ class CohortModel(BaseEstimator):
         task=Choice("auto", "classification", "regression"),
         effort=Choice("full", "quick"),
         scoring=Instance(str, "the name of a score of scikit-learn") | None,
-        na_values=Instance(list, "a list of texts") | None,
+        na_values=Instance(list, "a list such as ['999', 'unknown']") | None,
         class_weight=Choice("auto", "balanced", None) | Instance(Mapping, "a mapping from class to weight"),
         calibrate=Flag(),
         cv=Whole(2),
@@ -446,9 +446,8 @@ class CohortModel(BaseEstimator):
 
     def _fit_scoring(self, targets: np.ndarray) -> str:
         if self.positive is not None:
-            if self.task_ == "regression":
-                raise ValueError(f"positive={self.positive!r} is for a target of two classes, and this one has numbers")
-            label = self.classes_[positive_place(self.positive, self.classes_)]
+            classes = getattr(self, "classes_", ())
+            label = classes[positive_place(self.positive, classes)]
             self.decisions_.append(f"The positive class is {str(label)!r}, as given.")
         return scoring_named(self.scoring, self.task_, targets).name
 

@@ -90,7 +90,8 @@ def positive_place(positive: Any, classes: Any) -> int:
         return 1
     names = [str(label) for label in classes]
     if len(names) != 2:
-        raise ValueError(f"positive={str(positive)!r} is for a target of two classes, and this one has {len(names)}")
+        has = str(len(names)) if names else "numbers"
+        raise ValueError(f"positive={str(positive)!r} is for a target of two classes, and this one has {has}")
     if str(positive) not in names:
         there = f"{names[0]!r} and {names[1]!r}"
         raise ValueError(f"positive={str(positive)!r} is no class of the target, which has {there}")
