@@ -1,12 +1,15 @@
 """What a user says that columns and views hold: which column is meant, and what `fit` and `predict` make of it."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from kernelweave import load
-from kernelweave.cli import main
+from kernelweave.cli import check, main
 from kernelweave.cli.columns import column_options
+from kernelweave.cli.compare import Reread
 from kernelweave.cli.options import parse
 
 FILES = ["fit", "data/rna.csv", "lab=blood.csv", "--target", "labels.csv:dx"]
@@ -107,6 +110,18 @@ def test_a_model_keeps_what_was_said(folder, capsys):
     assert "or write --na-values ?0." in capsys.readouterr().err
 
 
+def test_workers_read_the_same(folder):
+    """What is said of columns goes along to workers of a cluster, which read the files themselves."""
+    words = ["compare", *FIT[1:-2], "--category", "ward", "--log", "rna", "--na-values", "999", "n.d."]
+    given = parse([*words, "--positive", "ill", "--methods", "linear"])
+    check(given)
+    comparison = pickle.loads(pickle.dumps(Reread(given)))()
+    (problem,) = comparison.datasets.values()
+    (model,) = comparison.contenders[0].candidates(problem).values()
+    assert (model.log, model.positive, model.na_values) == (["rna"], "ill", ["999", "n.d."])
+    assert model.kinds["clinic__ward"] == "category" and model.kinds["clinic__crp"] == "number"
+
+
 def test_further_missing_values_of_new_samples(folder, capsys):
     assert main([*FIT, "--na-values", "999", "n.d.", "--out", "m.kw"]) == 0
     text = (folder / "clinic.csv").read_text()
@@ -150,6 +165,7 @@ def test_a_copy_of_the_target_that_is_dropped(folder, capsys):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_columns_of_files_in_blocks(folder, suffix):
+    pytest.importorskip("pyarrow")
     clinic = pd.read_csv("clinic.csv", index_col=0).drop(columns="crp").assign(dx=np.tile(["ill", "well"], 30))
     clinic.to_parquet("clinic.parquet")
     pd.read_csv("rna.csv", index_col=0).to_parquet("rna.parquet")
