@@ -70,6 +70,8 @@ def test_a_table_a_sentence_and_where_the_files_are(folder, capsys, measured):
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     again = capsys.readouterr().out
     assert measured == [] and rows == rows_of(again)
+    assert main([*WORDS[:-2], "mean", *FAST, "--out", "res"]) == 0
+    assert "Comparing 1 method by nested cross-validation" in capsys.readouterr().out
     assert "6 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run" in again.replace("\n", " ")
 
 

@@ -19,7 +19,8 @@ def folder(tmp_path, monkeypatch):
     """A working directory with the files that the calls below name."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
-    for name in ("rna.csv", "protein.csv", "labels.csv", "matrix.csv", "best.kw", "sub/rna.csv", "a=b.csv"):
+    views = ("rna.csv", "protein.csv", "labels.csv", "matrix.csv", "sub/rna.csv", "a=b.csv")
+    for name in (*views, "best.kw", "old.json", "page.html"):
         (tmp_path / name).write_text("")
     return tmp_path
 
@@ -41,10 +42,13 @@ def test_help_ends_with_an_example_that_parses(name, capsys):
 
 def test_what_the_commands_are_given():
     words = "rna.csv p=x.csv --kernel k=m.csv --target l.csv:y --id none --sep tab --decimal , --task regression"
+    words += " --text a --text b:c --log rna --na-values 999 -1 --na-values x --positive ill"
     words += " --methods mean lp --max-time 1h30m --jobs 3 --out o/ --seed 7"
     chosen = parse(["compare", *words.split()])
     assert chosen.files == ["rna.csv", "p=x.csv"] and chosen.kernel == ["k=m.csv"] and chosen.id is False
     assert (chosen.sep, chosen.decimal, chosen.encoding, chosen.task) == ("\t", ",", None, "regression")
+    assert (chosen.text, chosen.number, chosen.log, chosen.na_values) == (["a", "b:c"], [], ["rna"], ["999", "-1", "x"])
+    assert chosen.positive == "ill" and parse(PREDICT).na_values == []
     assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (None, 1, ["mean", "lp"], 7)
     assert (chosen.max_time, chosen.jobs, chosen.quick, chosen.out, chosen.groups) == (5400, 3, False, Path("o"), None)
     chosen = parse([*PREDICT, "--diagonal", "k=1", "--id", "sample", "--block-size", "7"])
@@ -130,7 +134,15 @@ def test_wrong_values_are_answered_in_one_line(words, message, capsys):
         (["explain", "best.kw"], "give at least one file"),
         (["report", "sub"], "there is no report.json in sub"),
         (["report", "raport.json"], "there is no file 'raport.json'"),
-        (["report", "rna.csv", "--out", "protein.csv"], "--out protein.csv is a file; report needs a folder"),
+        (
+            ["report", "page.html"],
+            "page.html is the page itself; give the report.json beside it, or the folder of both",
+        ),
+        (["report", "rna.csv"], "rna.csv is no report.json; give"),
+        ([*PREDICT, "--out", "p.xlsx"], "written as .csv, which spreadsheets open, or .parquet; write --out p.csv"),
+        ([*PREDICT, "--out", "sub/p.ODS"], "write --out sub/p.csv"),
+        ([*COMPARE, "--na-values", "999", "protein.csv"], "'protein.csv' behind --na-values is a file, not a value"),
+        (["report", "old.json", "--out", "protein.csv"], "--out protein.csv is a file; report needs a folder"),
         (["explain", "best.kw", "rna.csv", "--out", "best.kw"], "--out best.kw is a file; explain needs a folder"),
         ([*PREDICT, "--diagonal", "k=1"], "--diagonal k=1: there is no --kernel k=FILE"),
         ([*PREDICT, "--kernel", "k=matrix.csv", "--diagonal", "k=one"], "--diagonal k=one: write name=number"),

@@ -69,7 +69,8 @@ def test_odd_cells(tmp_path):
     write(tmp_path, a="s,x\n" + "".join(f"p{place},{cell}\n" for place, cell in enumerate(cells)))
     with pytest.warns(UserWarning, match="n.d.") as found:
         read_views([tmp_path / "a.csv"])
-    assert in_options(str(found[0].message)).endswith("correct the cell, or empty it if the value is missing")
+    end = "correct the cell, or write --na-values n.d. if it means that the value is missing"
+    assert in_options(str(found[0].message)).endswith(end)
 
 
 def test_folders_and_names():

@@ -172,3 +172,35 @@ def test_equal_samples_are_one_group_and_copies_of_the_target_are_named():
         declared = declare(X.assign(clinic__code=(Y == "ill") * 1.0), Y)
     assert declared.notes[0].startswith("Warning: the column 'clinic__code' equals")
     assert "clinic__code" in declared.problem.X  # a perfect marker looks the same
+
+
+def test_what_columns_are_said_to_hold():
+    given = {"kinds": {"clinic__age": "left out"}, "na_values": ["999"]}
+    declared = declare(X.assign(rna__g1=X["rna__g1"].abs(), rna__g2=1.0), Y, log=["rna"], methods=FAST, **given)
+    assert declared.kinds["kind"].to_dict()["clinic__age"] == "left out"
+    assert declared.kinds.loc["rna__g1", "why"] == "numbers, taken as log(1 + x)"
+    model = declared.model("linear")
+    assert (model.log, model.na_values, model.kinds["clinic__age"]) == (["rna"], ["999"], "left out")
+    with pytest.raises(ValueError, match="'rna' is taken as log.1 . x., but its column 'rna__g2' has the negative"):
+        declare(X.assign(rna__g1=1.0), Y, log=["rna"], methods=FAST)
+    with pytest.raises(ValueError, match="the column 'clinic__sex' holds numbers, but sample 'p0' has"):
+        declare(X, Y, kinds={"clinic__sex": "number"}, methods=FAST)
+
+
+def test_the_positive_class_decides_what_recall_is_of(tmp_path):
+    scores = {}
+    for positive in ("ill", "well"):
+        declared = declare(X, Y, methods=FAST, positive=positive, scoring="recall", quick=True)
+        assert declared.positive == positive and f"The positive class is '{positive}', as given." in declared.notes
+        measured = measure_row(declared.comparison, ROW, tmp_path)
+        outcome = gather(measured, declared.labels, scoring="recall", positive=declared.positive)
+        for result in outcome.results:
+            found, place = result.predictions, ["ill", "well"].index(positive)
+            y = outcome.judge.targets[found.rows]
+            scores[result.method, positive] = ((found.predicted == place) & (y == place)).sum() / (y == place).sum()
+            assert result.score == pytest.approx(scores[result.method, positive])
+    assert len({round(score, 9) for score in scores.values()}) > 1
+    assert "the second in sorted order (--positive takes the other one)" in declare(X, Y, scoring="f1").notes[-1]
+    assert declare(X, Y).notes == [] and declare(X, Y).positive == "well"
+    with pytest.raises(ValueError, match="positive='sick' is no class of the target"):
+        declare(X, Y, positive="sick")

@@ -391,3 +391,36 @@ def test_inner_scores_count_samples_without_the_view(task):
     model = CohortModel("alone:a", effort="quick", task=task, random_state=0).fit(X[:200], y[:200])
     assert model.validation_score_ == pytest.approx(model.score(X[200:], y[200:]), abs=0.12)
     assert model.validation_score_ == model.settings_["score"].max()
+
+
+def test_what_a_user_says_is_saved(tmp_path):
+    """Logarithms, the positive class and missing values of a model, which a file of it has, too."""
+    random = np.random.default_rng(0)
+    y = np.tile(["ill", "well"], 30)
+    X = pd.DataFrame({"rna__a": np.exp(random.normal(size=60) + 2 * (y == "ill")), "rna__b": random.random(60)})
+    options = {"effort": "quick", "scoring": "recall", "random_state": 0}
+    model = CohortModel("linear", log=["rna"], positive="ill", na_values=["999", -1], **options).fit(X, y)
+    assert_saved(model, X, tmp_path)
+    again = load(tmp_path / "model.kw")
+    assert (again.positive_, again.log, again.na_values) == ("ill", ["rna"], ["999", -1])
+    by_hand = CohortModel("linear", positive="ill", **options).fit(np.log1p(X), y)
+    np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(np.log1p(X)), atol=1e-12)
+    assert "Numbers x of the view 'rna' are taken as log(1 + x)." in model.decisions_
+    assert "The positive class is 'ill', as given." in model.decisions_
+    with pytest.raises(ValueError, match="the view 'rna' is taken as log"):
+        again.predict(-X)
+    other = CohortModel("linear", log=["rna"], **options).fit(X, y)
+    assert other.positive_ == "well" and other.validation_score_ != model.validation_score_
+    np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+
+
+def test_a_positive_class_that_is_none():
+    X, numbers = pd.DataFrame({"x": np.arange(12.0)}), np.arange(12.0) / 7
+    for y, message in (
+        (np.tile(["a", "b"], 6), "positive='c' is no class of the target, which has 'a' and 'b'"),
+        (np.tile(["a", "b", "c"], 4), "positive='c' is for a target of two classes, and this one has 3"),
+        (numbers, "positive='c' is for a target of two classes, and this one has numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CohortModel("linear", positive="c").fit(X, y)
+    assert CohortModel("linear", effort="quick").fit(X, numbers).positive_ is None

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from cases import each
 from kernelweave import stack_views
 from kernelweave.recipes import column_kinds, guess_task
-from kernelweave.recipes.kinds import about_columns, given_kinds, number_as_text
+from kernelweave.recipes.kinds import about_columns, given_kinds, number_as_text, with_log
 
 
 def kind_of(values, **options):
@@ -60,6 +60,42 @@ def test_kind_of_a_column(values, kind):
     assert found["view"] == "v" and isinstance(found["why"], str) and found["why"]
 
 
+def column(n_samples, values, seed=0):
+    return np.random.default_rng(seed).choice(np.array(values, dtype=object), n_samples)
+
+
+PARTS = [
+    f"{what} in the {side} {where}"
+    for what in ("pain", "burning", "swelling", "stiffness")
+    for side in ("left", "right")
+    for where in ("knee", "hip", "shoulder", "elbow", "wrist", "ankle", "jaw", "foot", "hand", "back", "neck")
+]
+
+
+@each(
+    ("values", "kind"),
+    [
+        (column(250, [f"{part} since {days} days" for part in PARTS[:12] for days in range(8)]), "text"),  # about 93
+        (column(120, PARTS), "text"),
+        (column(250, PARTS[:40]), "category"),
+        (column(20, PARTS[:6]), "category"),
+        (column(250, [f"stage {stage}{letter}" for stage in ("I", "II", "III") for letter in "abc"]), "category"),
+        (
+            column(250, ["not known", "never smoked", *(f"smoker since {year}" for year in range(1980, 2020))]),
+            "category",
+        ),
+        (column(60, ["strongly agree", "agree", "neither agree nor disagree", "disagree"]), "category"),
+        (column(250, [f"squamous cell carcinoma of site {k}" for k in range(30)]), "category"),
+        (column(100, [f"ICD C{k}" for k in range(40)]), "category"),
+        (column(250, [f"{k} mg" for k in range(90)]), "category"),
+        (column(90, [f"Ward{k}" for k in range(40)]), "category"),
+    ],
+)
+def test_phrases_are_text_and_labels_are_categories(values, kind):
+    found = kind_of(values)
+    assert found["kind"] == kind, (found["why"], len(set(values)))
+
+
 def test_reasons_name_what_is_wrong():
     assert "'n.d.'" in kind_of([*[str(k / 7) for k in range(20)], "n.d."])["why"]
     assert "days since the first" in kind_of(["2020-01-31", "2021-02-28", "2019-12-01"])["why"]
@@ -96,6 +132,20 @@ def test_given_kinds_go_first():
     ):
         with pytest.raises(ValueError, match=message):
             given_kinds(kinds, wrong)
+
+
+def test_logarithms_of_views():
+    kinds = column_kinds(pd.DataFrame({"v__x": [1, 2, 3], "v__y": ["a", "b", "a"], "w__z": ["a", "b", "a"]}))
+    assert with_log(kinds, ["v"])["why"].tolist() == ["numbers, taken as log(1 + x)", *kinds["why"].iloc[1:]]
+    assert with_log(kinds, [])["why"].tolist() == kinds["why"].tolist()
+    for wrong, message in (
+        (["u"], "log names the view 'u', which X does not have; its views are v, w"),
+        (["w"], "log names the view 'w', which has no column of numbers"),
+        ("v", "log must be a list of names of views"),
+        (3, "log must be a list of names of views"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            with_log(kinds, wrong)
 
 
 def test_numbers_as_text():

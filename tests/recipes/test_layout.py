@@ -121,3 +121,42 @@ def test_a_matrix_must_not_have_the_name_of_a_view():
     X = pd.DataFrame({"rna__x": [1.0, 2.0], "rna": ["u", "v"]})
     with pytest.raises(ValueError, match="similarity matrix 'rna' has the name of a view"):
         layout_of(X, matrices=["rna"])
+
+
+def test_logarithms():
+    words = sp.csr_matrix([[0.0, 3.0], [7.0, 0.0], [1.0, 1.0]])
+    X = stack_views({"a": pd.DataFrame({"x": [0.0, np.nan, 3.0], "kind": ["u", "v", "u"]}), "words": words})
+    X["b__x"], X["b__y"] = [1.0, 2.0, 5.0], [1.0, 2.5, 5.0]
+    kinds = column_kinds(X).assign(kind=["number", "category", "number", "number", "number"])
+    layout = TableLayout.of(X, kinds, ["a", "words", "b"])
+    table, _ = layout.table(X)
+    np.testing.assert_array_equal(table["a__x"], np.log1p(X["a__x"]))
+    np.testing.assert_array_equal(table[["b__x", "b__y"]], np.log1p(X[["b__x", "b__y"]]))
+    np.testing.assert_array_equal(table["words"].array.matrix.toarray(), np.log1p(words.toarray()))
+    assert table["a__kind"].tolist() == X["a__kind"].tolist()
+    means = layout.only(["b"]).with_means(table)
+    gap = means.table(X.assign(b__x=[1.0, np.nan, 5.0]))[0]["b__x"]
+    assert gap.iloc[1] == pytest.approx(table["b__x"].mean())
+    joined, _ = layout.only(["a", "b", "words"], joined=True).table(X)
+    np.testing.assert_array_equal(joined[["words__0", "words__1"]], np.log1p(words.toarray()))
+    plain, _ = TableLayout.of(X, kinds, ["b"]).table(X)
+    np.testing.assert_array_equal(plain["a__x"], X["a__x"])
+
+
+@pytest.mark.parametrize("column", ["a__x", "b__y", "words"])
+def test_negative_numbers_have_no_logarithm(column):
+    cells = np.array([[0.0, 3.0], [7.0, 0.0], [1.0, 1.0]])
+    X = stack_views({"a": pd.DataFrame({"x": [0.0, 1.0, 3.0], "kind": ["u", "v", "u"]})})
+    X["b__x"], X["b__y"] = [1.0, 2.0, 5.0], [1.0, 2.5, 5.0]
+    if column in X:
+        X.loc[1, column] = -0.5
+    else:
+        cells[1, 0] = -0.5
+    X = X.assign(words=SparseRows(sp.csr_matrix(cells)))
+    view, _, name = column.partition("__")
+    layout = TableLayout.of(
+        X, column_kinds(X).assign(kind=["number", "category", *["number"] * 3]), ["a", "b", "words"]
+    )
+    message = f"the view '{view}' is taken as log.1 . x., but its column '.*{name or 0}' has the negative number -0.5"
+    with pytest.raises(ValueError, match=message):
+        layout.table(X)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer_names
 
-from kernelweave.recipes.scoring import _KNOWN, Scoring, default_scoring, scoring_named
+from kernelweave.recipes.scoring import _KNOWN, Scoring, default_scoring, positive_place, scoring_named
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,29 @@ def test_every_score_has_a_value():
 def test_names_that_do_not_fit(name, task, labels, message):
     with pytest.raises(ValueError, match=message):
         scoring_named(name, task, labels)
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "recall", "jaccard", "average_precision", "roc_auc", "accuracy"])
+def test_scores_of_the_other_class(name):
+    """They are those of the labels turned around."""
+    random = np.random.default_rng(1)
+    y = random.integers(0, 2, 60)
+    shares = random.dirichlet([2.0, 1.0], 60)
+    predicted = shares.argmax(axis=1)
+    turned = Scoring(name).value(1 - y, 1 - predicted, shares[:, ::-1], 2)
+    assert Scoring(name, 0).value(y, predicted, shares, 2) == pytest.approx(turned, abs=1e-12)
+    if Scoring(name).is_of_one_class:
+        assert Scoring(name, 0).value(y, predicted, shares, 2) != Scoring(name).value(y, predicted, shares, 2)
+
+
+def test_the_positive_class():
+    assert (
+        positive_place(None, ["a", "b", "c"]) == positive_place("b", ["a", "b"]) == positive_place(True, [False, True])
+    )
+    assert positive_place("False", np.array([False, True])) == positive_place("3", np.array([3, 7])) == 0
+    with pytest.raises(ValueError, match="positive='c' is no class of the target, which has 'a' and 'b'"):
+        positive_place("c", ["a", "b"])
+    with pytest.raises(ValueError, match="positive='a' is for a target of two classes, and this one has 3"):
+        positive_place("a", ["a", "b", "c"])
+    with pytest.raises(ValueError, match="positive='a' is for a target of two classes, and this one has numbers"):
+        positive_place("a", [])

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from kernelweave.model_selection import view_importance, view_report
-from kernelweave.recipes import CohortModel
-from kernelweave.reporting.data import folded
+from kernelweave.recipes import CohortModel, column_kinds
+from kernelweave.reporting.data import columns_table, folded
 from kernelweave.reporting.samples import OutOfFoldValues, contributions_section
 from kernelweave.reporting.subject import Subject
 from reported import block, blocks, cohort, column, ids, report, text
@@ -40,6 +40,29 @@ def test_decisions_about_many_views_are_one_row():
         "for this method.",
         "The view 'w' is left out: no sample has it.",
     ]
+
+
+def test_what_each_column_is_taken_as():
+    X, y = cohort()
+    X = X.assign(rna__batch="one")
+    found = report(fitted("linear", X, y), X, y)
+    table = block(found, "data", "table", "taken as")
+    names = [f"{view}__{name}" for view, name in zip(column(table, "view"), column(table, "column"), strict=True)]
+    assert sorted(names) == sorted(X.columns)
+    assert dict(zip(names, column(table, "why"), strict=True))["rna__batch"] == "the same value in all samples"
+
+
+def test_of_many_columns_the_first_of_each_view_are_listed():
+    wide = pd.DataFrame(np.arange(12000.0).reshape(4, 3000)).add_prefix("rna__g")
+    wide = wide.assign(rna__note="u", rna__g2999=1.0, lab__crp=[1, 2, 3, 5])
+    rows = columns_table(column_kinds(wide)).rows
+    assert [row[1] for row in rows[:3]] == ["g2999", "note", "g0"]  # what is not plain comes first
+    assert len(rows) == 22 and rows[20:] == [
+        ["rna", "and 2,981 more", "number (2,981)", ""],
+        ["lab", "crp", "number", "numbers"],
+    ]
+    few = columns_table(column_kinds(wide.iloc[:, -150:])).rows
+    assert len(few) == 150 and not any("more" in row[1] for row in few)
 
 
 def test_values_of_training_samples_are_called_optimistic():

@@ -154,9 +154,10 @@ def test_views_that_share_no_label(first, second, message):
 
 def test_a_target_that_shares_no_label():
     rna, y = frame(range(3)), pd.Series([0, 1, 0], index=["0", "1", "2"])
-    with pytest.raises(
-        ValueError, match="^view 'rna' and y have no sample in common: .* 0 and '0'; write the row labels"
-    ):
+    message = (
+        "^view 'rna' and y have no sample in common: .* 0 and '0' .3 of them differ only by their type.; write the row"
+    )
+    with pytest.raises(ValueError, match=message):
         stack_views({"rna": rna}, y=y)
 
 

@@ -24,7 +24,8 @@ from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
 from ..files.read import Cohort
 from ..reporting.formatting import without_minus_zero
-from ..reporting.words import p_text
+from ..reporting.words import counted, p_text
+from .columns import column_options
 from .fit import described_cohort, read_training_samples
 from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
 
@@ -45,7 +46,9 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     was_there = (chosen.out / "report.html").exists()
     with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
         measured = _measured(declared, chosen, until, client)
-        outcome = gather(measured, declared.labels, scoring=declared.scoring, margin=declared.margin)
+        outcome = gather(
+            measured, declared.labels, scoring=declared.scoring, margin=declared.margin, positive=declared.positive
+        )
         _show(outcome)
         with working(f"fitting {outcome.winner.label} to all samples"):
             models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
@@ -71,6 +74,7 @@ def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
         cohort.tables.y,
         matrices=cohort.matrices,
         groups=cohort.groups,
+        **column_options(chosen, cohort.tables.X.columns),
         task=chosen.task,
         methods=chosen.methods,
         folds=chosen.folds,
@@ -78,6 +82,7 @@ def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
         seed=chosen.seed,
         quick=chosen.quick,
         scoring=chosen.scoring,
+        positive=chosen.positive,
         margin=chosen.margin,
         class_weight=chosen.class_weight,
     )
@@ -109,8 +114,8 @@ def _plan(declared: Declared) -> list[str]:
     times = "" if protocol.n_repeats == 1 else f", {protocol.n_repeats} times"
     limit = declared.max_train
     limited = "" if limit is None else f"; --quick: at most {limit} samples train in a fold, all of them in the end"
-    number = len(declared.labels)
-    return [f"Comparing {number} methods by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
+    number = counted(len(declared.labels), "method")
+    return [f"Comparing {number} by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
 
 
 def _measured(
@@ -126,7 +131,8 @@ def _measured(
 
         def tell(done: int, total: int, name: str) -> None:
             if done and not name and method is None:
-                say([f"{done} of {total} results are in {folder} from an earlier run, and are not computed again."])
+                are = "is" if done == 1 else "are"
+                say([f"{done} of {total} results {are} in {folder} from an earlier run, and {are} not computed again."])
             show(done, total, declared.labels.get(name, name) if name else doing)
 
         return measure_row(

@@ -20,9 +20,12 @@ from ..files.sources import STORED_SUFFIXES, split_entry
 from ..files.text import format_suffix
 from ..kernels.resources import available_memory
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ..recipes.kinds import given_kinds
 from ..recipes.leaks import copies_of_target, copies_sentence
+from ..recipes.scoring import Scoring
 from ..recipes.search import watched
 from ..saving import save
+from .columns import column_options
 from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # share of the free memory above which files are read block by block
@@ -44,17 +47,19 @@ def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
     X, y = cohort.tables.X, cohort.tables.y
     matrices: Any = cohort.matrices or None
     task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
-    reasons = unavailable(task, X, matrices=matrices)
+    options = column_options(chosen, X.columns)
+    kinds = given_kinds(column_kinds(X, matrices=tuple(cohort.matrices)), options["kinds"])
+    reasons = unavailable(task, X, matrices=matrices, kinds=kinds)
     if chosen.method in reasons:
         raise ValueError(f"--method {chosen.method} cannot be had for these data: {reasons[chosen.method]}")
     label = _label(chosen.method, method_names(task, _views(X), without=reasons))
     if task == "regression":
         _check_numbers(y)
-    copies = copies_of_target(X, y, column_kinds(X, matrices=tuple(cohort.matrices)), task)
+    copies = copies_of_target(X, y, kinds, task)
     if copies:
         warn(copies_sentence(copies))
     say(described_cohort(cohort, task, why))
-    model = _model(chosen, matrices=matrices)
+    model = _model(chosen, options, matrices=matrices)
     with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
         model.fit(X, y, groups=cohort.groups)
     return model, label
@@ -68,20 +73,24 @@ def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[Coh
     size = f"{table.block_size} at a time"
     say([f"Reading {counted_samples(table.n_samples)} block by block, {size}: {listed(views)}."])
     say([f"Target {table.target}."])
-    model = _model(chosen, approximation="nystroem", verbose=1)
+    model = _model(chosen, column_options(chosen, table.columns), approximation="nystroem", verbose=1)
     with progress_bar(f"fitting {label}", transient=True) as show, watched(show):
         model.fit(table)
     say([f"Task: {model.task_}."])
     return model.set_params(verbose=0), label
 
 
-def _model(chosen: argparse.Namespace, **options: Any) -> CohortModel:
+def _model(chosen: argparse.Namespace, said: dict[str, Any], **options: Any) -> CohortModel:
+    """The model of a call; `said` are the parameters that say what columns hold."""
     effort = "quick" if chosen.quick else "full"
+    given: dict[str, Any] = {name: value or None for name, value in said.items()}
     return CohortModel(
         chosen.method,
         task=chosen.task or "auto",
         effort=effort,
+        **given,
         scoring=chosen.scoring,
+        positive=chosen.positive,
         class_weight=chosen.class_weight,
         n_jobs=chosen.jobs,
         random_state=chosen.seed,
@@ -136,6 +145,7 @@ def read_training_samples(chosen: argparse.Namespace) -> Cohort:
         sep=chosen.sep,
         decimal=chosen.decimal,
         encoding=chosen.encoding,
+        na_values=chosen.na_values or None,
         keep_columns=chosen.keep_column,
     )
 
@@ -169,11 +179,12 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
 
 def described_setting(model: Any, label: str) -> list[str]:
     setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
-    measure = "accuracy" if model.task_ == "classification" else "R2"
+    scoring, score = Scoring(model.scoring_), model.validation_score_
+    measured = f"{scoring.label}: {-score:.3f}" if scoring.is_error else f"{scoring.label}: {score:.3f}"
     lines = [
         f"Method: {label}. Setting chosen by cross-validation: {setting}.",
-        f"Score of that setting in cross-validation ({measure}): {model.validation_score_:.3f}; it was chosen by this "
-        "score, which is therefore a little too high. kernelweave compare has unbiased ones.",
+        f"Score of that setting in cross-validation, {measured}; it was chosen by this score, which is therefore a "
+        "little too good. kernelweave compare has unbiased ones.",
     ]
     if model.n_stored_ is not None:
         lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")

@@ -62,11 +62,13 @@ _RULES: list[tuple[re.Pattern, str | Callable[[re.Match], str]]] = [
     (re.compile(r"^keep_columns has "), "--keep-column has "),
     (re.compile(rf"\bencoding={_TEXT}"), _option("encoding")),
     (re.compile(rf"\bdecimal={_TEXT}"), _option("decimal")),
-    (re.compile(r"\b(id|sep)=(?=[,;.]?(?: |$))"), r"--\1"),
+    (re.compile(r"\b(id|sep|log)=(?=[,;.]?(?: |$))"), r"--\1"),
     (
-        re.compile(r"or pass na_values=\[.*\] if it means that the value is missing"),
-        "or empty it if the value is missing",
+        re.compile(rf"or pass na_values=\[{_TEXT}\] if it means"),
+        lambda match: f"or write --na-values {_quoted(match[1] or match[2] or '')} if it means",
     ),
+    (re.compile(rf"\bpositive={_TEXT}"), _option("positive")),
+    (re.compile(r"^log names the view"), "--log names the view"),
     (re.compile(r"\bpaths=(\{.*\}|sorted\(.*\))"), "NAME=FILE"),
 ]
 

@@ -33,9 +33,12 @@ EXAMPLES = {
     "report": "kernelweave report results/",
 }
 MOVED = ("reproduce", "defaults", "benchmark")  # commands of `experiments`, which is not part of the library
+# Options that say what a column holds, and the kind of column of each.
+KINDS = {"text": "text", "category": "category", "number": "number", "drop": "left out"}
 _LARGEST_SEED = 2**32 - 1
 _FOLDERS = ("compare", "explain", "report")  # commands whose --out is a folder
 _SUFFIX = re.compile(r"(\.(csv|tsv|tab|txt|parquet|pq|npy|npz|h5mu|h5ad))(\.(gz|bz2|xz))*$", re.IGNORECASE)
+SPREADSHEET = re.compile(r"\.(xlsx|xlsm|xlsb|xls|ods|numbers)$", re.IGNORECASE)
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -215,6 +218,12 @@ def _add_scoring(group: Any) -> None:
         "(default: accuracy; balanced accuracy where a class is rare; R2 of numbers)",
     )
     group.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="the positive one of two classes, of which f1, precision, recall, jaccard and average_precision are "
+        "(default: the second in sorted order)",
+    )
+    group.add_argument(
         "--class-weight",
         choices=["auto", "balanced", "none"],
         default="auto",
@@ -320,11 +329,32 @@ def _add_training_files(parser: Parser) -> None:
         help="keep a column that has the name of the target, which is left out otherwise; may be repeated",
     )
     _add_reading(group, "similarities of the samples, a square table with ids in its first row and column")
+    _add_columns(parser)
     parser.add_argument("--task", choices=["classification", "regression"], help="(default: by what the target holds)")
     parser.add_argument(
         "--groups",
         metavar="FILE:COLUMN",
         help="samples of one group, such as a patient, are never in training and test at once",
+    )
+
+
+def _add_columns(parser: Parser) -> None:
+    group = parser.add_argument_group(
+        "columns", "What columns hold is found out, and is in the report. COLUMN may be FILE:COLUMN; may be repeated."
+    )
+    for option, meaning in (
+        ("text", "text, of which the words count"),
+        ("category", "categories, whole numbers too"),
+        ("number", "numbers"),
+        ("drop", "nothing to be used: leave the column out"),
+    ):
+        group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=f"it holds {meaning}")
+    group.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="VIEW",
+        help="take the numbers x of this view as log(1 + x); may be repeated",
     )
 
 
@@ -363,6 +393,15 @@ def _add_reading(group: Any, matrix: str) -> None:
     group.add_argument("--sep", type=separator, metavar="CHARACTER", help="separator of text files (default: found)")
     group.add_argument("--decimal", choices=[".", ","], default=".", help="decimal mark of text files (default .)")
     group.add_argument("--encoding", type=encoding, metavar="NAME", help="encoding of text files (default UTF-8)")
+    group.add_argument(
+        "--na-values",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TEXT",
+        help="further cells of text files that mean a missing value, such as 999 or unknown; predict and explain also "
+        "take those of the training",
+    )
 
 
 def _add_out(parser: Parser, default: Path | None, text: str) -> None:
@@ -373,7 +412,12 @@ def _add_run_options(parser: Parser) -> None:
     group = parser.add_argument_group("run")
     group.add_argument("--seed", type=whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
     group.add_argument(
-        "--jobs", type=whole(1), default=cores(), metavar="N", help="threads (default: one for each core)"
+        "--jobs",
+        type=whole(1),
+        default=cores(),
+        metavar="N",
+        help="threads: so many folds of a comparison run at a time, and so many classes of a model or trees of a "
+        "forest are fitted at a time (default: one for each core)",
     )
     group.add_argument("--quick", action="store_true", help="fewer settings to choose from: a first impression")
 
@@ -405,6 +449,7 @@ def check(chosen: argparse.Namespace) -> None:
     What is wrong is a `ValueError` or an `OSError` that names the option and the remedy. Several ``--id`` become a
     mapping from files to columns.
     """
+    _check_na_values(chosen)
     views = _checked_files(chosen)
     if getattr(chosen, "id", None):
         chosen.id = _id_by_file(chosen, views)
@@ -425,6 +470,12 @@ def check(chosen: argparse.Namespace) -> None:
     _check_diagonals(chosen)
     if chosen.out is not None:
         _check_out(chosen, views)
+
+
+def _check_na_values(chosen: argparse.Namespace) -> None:
+    file = next((word for word in getattr(chosen, "na_values", []) if Path(word).is_file()), None)
+    if file is not None:
+        raise ValueError(f"{file!r} behind --na-values is a file, not a value; give the files before the options")
 
 
 def check_method(name: str, views: Collection[str] = ()) -> None:
@@ -456,7 +507,7 @@ def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
         return views
     if not chosen.files and not chosen.kernel:
         raise ValueError("give at least one file, such as rna.csv, or a matrix by --kernel name=matrix.csv")
-    entries = [_named(word) for word in chosen.files]
+    entries = [named(word) for word in chosen.files]
     for word in chosen.kernel:
         name, equals, path = word.partition("=")
         if not equals or not name.strip() or not path:
@@ -508,7 +559,8 @@ def without_suffix(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
-def _named(word: str) -> tuple[str, str]:
+def named(word: str) -> tuple[str, str]:
+    """The view and the path of a file that is given as ``path`` or ``view=path``."""
     before, equals, after = word.partition("=")
     if equals and before and not set(before) & set("/\\") and not Path(word).exists():
         return before, after
@@ -533,6 +585,9 @@ def _check_results(path: Path) -> None:
         raise FileNotFoundError(f"there is no report.json in {path}; compare and explain write one into --out")
     if not path.is_dir():
         _check_readable(str(path), "a report")
+        if path.suffix.lower() != ".json":
+            what = "the page itself" if path.suffix.lower() in (".html", ".htm") else "no report.json"
+            raise ValueError(f"{path} is {what}; give the report.json beside it, or the folder of both")
 
 
 def _check_diagonals(chosen: argparse.Namespace) -> None:
@@ -557,6 +612,11 @@ def _check_out(chosen: argparse.Namespace, views: dict[str, str]) -> None:
     if chosen.command not in _FOLDERS and out.is_dir():
         raise ValueError(f"--out {out} is a folder; {chosen.command} needs a file, such as {out / _usual(chosen)}")
     folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if chosen.command == "predict" and SPREADSHEET.search(out.name):
+        raise ValueError(
+            f"--out {out}: predictions are written as .csv, which spreadsheets open, or .parquet; write --out "
+            f"{out.with_suffix('.csv')}"
+        )
     if chosen.command not in _FOLDERS and folder == out:
         read = [*views.values(), *([chosen.model] if hasattr(chosen, "model") else [])]
         for path in read:

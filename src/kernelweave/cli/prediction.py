@@ -302,7 +302,8 @@ class NewSamples:
         columns = columns_of(model)
         files, self.notes = assigned_views(chosen.files, columns.views, chosen)
         unread = _unread(files, columns, self.notes)
-        self.matrices = _matrices(chosen, columns)
+        na_values = [*(getattr(model, "na_values", None) or []), *chosen.na_values]
+        self.matrices = _matrices(chosen, columns, na_values)
         self.wanted = ", ".join(columns.read)
         self.labelled = _labelled_cohort(chosen.target, model)
         self._size = getattr(chosen, "block_size", _BLOCK)
@@ -327,6 +328,7 @@ class NewSamples:
                     sep=chosen.sep,
                     decimal=chosen.decimal,
                     encoding=chosen.encoding,
+                    na_values=na_values or None,
                 )
         if self.matrices and self._blocks is not None and (self._blocks.matched_by == "row order").all():
             raise ValueError(
@@ -411,10 +413,10 @@ def _unread(files: list[str], columns: ModelColumns, notes: list[str]) -> dict[s
     return found
 
 
-def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd.DataFrame]:
+def _matrices(chosen: argparse.Namespace, columns: ModelColumns, na_values: list[str]) -> dict[str, pd.DataFrame]:
     if not chosen.kernel:
         return {}
-    options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
+    options = Options(None, chosen.sep, chosen.decimal, chosen.encoding, na_values or None)
     found = {}
     for source in sources(chosen.kernel):
         if source.name not in columns.matrices:

@@ -15,9 +15,12 @@ from .._warnings import warn
 from ..kernels import Precomputed
 from ..model_selection import NestedFolds
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ..recipes.kinds import given_kinds, with_log
+from ..recipes.layout import TableLayout
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE
-from ..recipes.scoring import scoring_named
+from ..recipes.scoring import positive_place, scoring_named
+from ..validation import counted
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
 
@@ -37,8 +40,9 @@ class Declared:
     """A comparison that is ready to run, and what was decided on the way.
 
     `labels` are what tables call the methods, in the order of `recipes.method_names`; `why` is the reason for a task
-    that is a guess; `options` are parameters of `CohortModel` that all methods share, `kinds` what each column holds,
-    and `notes` sentences on what is worth knowing.
+    that is a guess; `positive` is the positive one of two classes, None of another target; `options` are parameters of
+    `CohortModel` that all methods share, `kinds` what each column holds, and `notes` sentences on what is worth
+    knowing.
     """
 
     problem: Problem
@@ -48,6 +52,7 @@ class Declared:
     why: str
     scoring: str
     margin: float | None
+    positive: Any
     options: dict[str, Any]
     kinds: pd.DataFrame
     notes: list[str] = field(default_factory=list)
@@ -73,6 +78,9 @@ def declare(
     *,
     matrices: Mapping[str, pd.DataFrame] | None = None,
     groups: pd.Series | None = None,
+    kinds: Mapping[str, str] | None = None,
+    log: Sequence[str] = (),
+    na_values: Sequence[str] = (),
     task: str | None = None,
     methods: Sequence[str] | None = None,
     folds: int | None = None,
@@ -80,6 +88,7 @@ def declare(
     seed: int = 0,
     quick: bool = False,
     scoring: str | None = None,
+    positive: Any = None,
     margin: float | None = None,
     class_weight: str | None = "auto",
 ) -> Declared:
@@ -87,8 +96,8 @@ def declare(
 
     X is as `files.read.read_cohort` makes it; matrices have ids as labels. The task is guessed where None. Of methods,
     "alone" means all that use one view, and None all that the data allow. None for `folds` means 5, or 3 in a `quick`
-    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold. `scoring` and
-    `class_weight` are as in `CohortModel`, `margin` as in `gather`.
+    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold. `kinds`, `log`,
+    `na_values`, `scoring`, `positive` and `class_weight` are as in `CohortModel`, `margin` as in `gather`.
     """
     matrices = dict(matrices or {})
     for name, matrix in matrices.items():
@@ -98,24 +107,30 @@ def declare(
     groups = groups.loc[y.index] if groups is not None and n_missing else groups
     chosen, why = (task, "as given") if task is not None else guess_task(y)
     targets = _checked_targets(y, chosen)
-    score = scoring_named(scoring, chosen, targets)
-    notes = [f"{n_missing} samples without a target are left out."] if n_missing else []
+    classes = np.unique(targets) if chosen == "classification" else np.zeros(0)
+    place = positive_place(positive, classes)
+    score = scoring_named(scoring, chosen, targets, place)
+    absent_targets = f"{counted(n_missing, 'sample')} without a target {'is' if n_missing == 1 else 'are'} left out."
+    notes = [absent_targets] if n_missing else []
     if scoring is None and score.name == "balanced_accuracy":
         shares = np.unique(targets, return_counts=True)[1] / len(targets)
         notes.append(
             "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
             f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
         )
+    if positive is not None or score.is_of_one_class:
+        of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
+        notes.append(f"The positive class is {str(classes[place])!r}, {of}.")
     protocol = NestedFolds(
         folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
         repeats,
         max_train=QUICK_SAMPLES if quick else None,
         random_state=seed,
     )
-    kinds = column_kinds(X, matrices=tuple(matrices))
-    twins = find_twins(X, kinds, matrices)
+    found = _kinds(X, tuple(matrices), kinds or {}, log)
+    twins = find_twins(X, found, matrices)
     notes += [] if twins is None else [twins.sentence]
-    copies = copies_of_target(X, targets, kinds, chosen)
+    copies = copies_of_target(X, targets, found, chosen)
     problem = Problem(
         X,
         targets,
@@ -126,14 +141,17 @@ def declare(
     if copies:
         notes.append(f"Warning: {copies_sentence(copies)}.")
         warn(copies_sentence(copies))
-    labels, absent = _methods(chosen, X, matrices, kinds, methods)
+    labels, absent = _methods(chosen, X, matrices, found, methods)
     notes += [f"{label} is left out: {reason}." for label, reason in absent.items()]
     options: dict[str, Any] = {
         "matrices": matrices or None,
-        "kinds": kinds["kind"],
+        "kinds": found["kind"],
+        "log": list(log) or None,
+        "na_values": list(na_values) or None,
         "task": chosen,
         "effort": "quick" if quick else "full",
         "scoring": score.name,
+        "positive": positive,
         "class_weight": class_weight,
         "n_jobs": 1,
         "random_state": seed,
@@ -158,10 +176,19 @@ def declare(
         why=why,
         scoring=score.name,
         margin=margin,
+        positive=classes[place] if len(classes) == 2 else None,
         options=options,
-        kinds=kinds,
+        kinds=found,
         notes=notes,
     )
+
+
+def _kinds(X: pd.DataFrame, matrices: Sequence[str], given: Mapping[str, str], log: Sequence[str]) -> pd.DataFrame:
+    """What columns hold, where `given` says so for some; those of which it says so can be read in that way."""
+    kinds = with_log(given_kinds(column_kinds(X, matrices=matrices), given), log)
+    doubtful = {*log, *(kinds["view"][name] for name in given)}
+    TableLayout.of(X, kinds, log).only(doubtful).table(X)
+    return kinds
 
 
 def _candidate(model: CohortModel, problem: Problem) -> dict[str, CohortModel]:

@@ -30,7 +30,7 @@ import numpy as np
 from ..model_selection import LossTestResult, Split
 from ..model_selection.statistics import holm
 from ..recipes.methods import ALONE, is_simple
-from ..recipes.scoring import Scoring, scoring_named
+from ..recipes.scoring import Scoring, positive_place, scoring_named
 from ..reporting.formatting import without_minus_zero
 from ..reporting.words import written
 from .comparison import Problem
@@ -284,17 +284,21 @@ def gather(
     *,
     scoring: str | None = None,
     margin: float | None = None,
+    positive: Any = None,
 ) -> CompareOutcome:
     """Sum the cells of a comparison up, of which some may be missing; `labels` are those of all its methods.
 
-    `scoring` is scikit-learn's name of the score that decides, None for the one that fits the targets. Where no method
-    is finished in two folds, or none could be fitted, there is a ValueError.
+    `scoring` is scikit-learn's name of the score that decides, None for the one that fits the targets; `positive`
+    is the positive one of two classes, None for the second. Where no method is finished in two folds, or none could be
+    fitted, there is a ValueError.
     """
     cells, n_folds, problem = measured.cells, len(measured.splits), measured.problem
     methods, folds = _finished_part(list(labels), cells, n_folds)
     splits = [measured.splits[fold] for fold in folds]
     task = "classification" if problem.is_classification else "regression"
-    judge = Judge(problem, scoring_named(scoring, task, problem.y), float(np.mean([len(s.train) for s in splits])))
+    place = positive_place(positive, problem.classes) if problem.is_classification else 1
+    score = scoring_named(scoring, task, problem.y, place)
+    judge = Judge(problem, score, float(np.mean([len(s.train) for s in splits])))
     found = [
         _result(method, labels[method], [cells[method, f][0] for f in folds], splits, folds, judge)
         for method in methods

@@ -26,6 +26,7 @@ from ..reporting.scores import Evaluation, score_of
 from ..reporting.subject import Subject
 from ..reporting.words import listed
 from ..saving import save
+from ..validation import counted
 from .cells import write_atomically
 from .declaration import Declared
 from .held_out import held_out_section
@@ -174,6 +175,7 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         *_matching(tables.matched_by),
         *_columns(declared.kinds["kind"].value_counts()),
         ("task", declared.task, declared.why),
+        *([] if declared.positive is None else [("positive class", str(declared.positive))]),
         ("folds", folds),
         ("settings", "chosen inside the training samples of each fold"),
         ("random seed", str(protocol.random_state)),
@@ -209,6 +211,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
     return {
         "task": declared.task,
         "task_reason": declared.why,
+        "positive": None if declared.positive is None else str(declared.positive),
         "score": outcome.scoring.name,
         "margin": outcome.margin,
         "winner": outcome.winner.method,
@@ -364,11 +367,13 @@ def build_report(
         sentences.append(f"The best kernel machine is {models.kernels_result.label}; it is saved as {BEST_KERNELS}.")
     has_views = model.has_needed_views(problem.X)
     rows = data_rows(cohort, declared)
-    if not has_views.all():
+    n_lacking = int((~has_views).sum())
+    if n_lacking:
+        lacks = "which lacks" if n_lacking == 1 else "which lack"
         rows.append(
             (
                 "sections on the model",
-                f"leave {int((~has_views).sum())} samples out, which lack all views that it needs",
+                f"leave {counted(n_lacking, 'sample')} out, {lacks} all views that it needs",
             )
         )
     subject = Subject(model, problem.X[has_views], problem.y[has_views])

@@ -25,6 +25,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .._warnings import warn
+from ..validation import counted
 from ..validation import shown as written
 from ..validation.inputs import spelled_number
 
@@ -323,10 +324,6 @@ class ViewTables:
             f"{overlap.to_string(max_rows=_SHOWN_VIEWS)}\n\n"
             f"rows matched by\n{matched.to_string(max_rows=_SHOWN_VIEWS, dtype=False, name=False)}"
         )
-
-
-def counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _cut(text: str) -> str:

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from .._warnings import warn
 from ..views import stack_views
-from ..views.frames import Labelled, Remedies, SparseRows, check_shared, nothing_shared, reason
+from ..views.frames import Labelled, Remedies, SparseRows, check_shared, nothing_shared, reason, warn_of_near_labels
 from .base import Key, Options, Source, Table, ViewTables, counted, unescaped
 from .sources import load
 
@@ -96,8 +96,10 @@ def _chosen_keys(tables: list[Table]) -> dict[int, list[str | None]]:
     known = {keys[one].name for one in chosen}
     for one in doubtful:
         # Ids of one table have the same name in others; one that repeats some is no table without ids.
-        if one not in chosen and keys[one].name in known and is_text(keys[one], texts[one]):
-            chosen[one] = texts[one]
+        own = texts[one]
+        is_id = is_text(keys[one], own) or (is_whole(own) and len(set(own)) == len(own))
+        if one not in chosen and keys[one].name in known and is_id:
+            chosen[one] = own
     return chosen
 
 
@@ -250,8 +252,10 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         if (view := filled_rows(table, ids, key, labels, matching.name)) is not None
     ]
     matched_by, order = overview(views, how)
+    labelled = [view.labelled for view in views]
     if labels is None:
-        check_shared([view.labelled for view in views], REMEDIES)
+        check_shared(labelled, REMEDIES)
+        warn_of_near_labels(labelled, labelled, REMEDIES)
         return ViewTables(
             X=_stacked(views, order), y=None, overlap=overlap(views, order), matched_by=matched_by, unlabelled=None
         )
@@ -259,6 +263,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     if all(labels.shown != view.table.shown for view in views):
         matched_by = pd.concat([matched_by, _matched({labels.shown: matching.how[-1]})])
     _check_labelled(views, y.index, labels, dict(zip([table.name for table in tables], matching.ids, strict=False)))
+    warn_of_near_labels(labelled, [Labelled(labels.shown, y.index, pd.Index([]))], REMEDIES)
     is_labelled = order.isin(y.index)
     chosen = order[is_labelled]
     _log.info(

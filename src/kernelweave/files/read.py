@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..views import stack_views
-from ..views.frames import Labelled, check_shared, nothing_shared, reason
+from ..views.alike import difference
+from ..views.frames import Labelled, check_shared, nothing_shared, reason, warn_of_near_labels
 from .base import KeptColumns, Key, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
 from .matching import (
     ID_COLUMN,
@@ -328,10 +329,13 @@ def _matched_groups(grouping: Table | None, matching: Matching, place: int, samp
     column = column[column.notna()]
     absent = samples[~samples.isin(column.index)]
     if len(absent):
+        near = difference(absent, column.index)
+        remedy = "a sample that belongs to no group needs one of its own"
+        if near is not None and near.is_sure:
+            remedy = f"{near.sentence('the views', grouping.shown)}; {REMEDIES.alike}"
         raise ValueError(
             f"{grouping.shown}, column {column.name!r}: {counted(len(absent), 'sample')} of {len(samples)} "
-            f"{'has' if len(absent) == 1 else 'have'} no group, such as {str(absent[0])!r}; a sample that belongs to "
-            "no group needs one of its own"
+            f"{'has' if len(absent) == 1 else 'have'} no group, such as {str(absent[0])!r}; {remedy}"
         )
     return column.loc[samples].map(_as_name).rename(str(column.name))
 
@@ -518,7 +522,9 @@ def read_views_in_blocks(
     ]
     how = dict(zip([table.name for table in tables], matching.how, strict=False))
     matched_by, order = overview([part.view for part in parts], how)
-    check_shared([part.view.labelled for part in parts], REMEDIES)
+    labelled = [part.view.labelled for part in parts]
+    check_shared(labelled, REMEDIES)
+    warn_of_near_labels(labelled, labelled, REMEDIES)
     of_views = matching.ids[: len(tables)]
     everyone = pd.Index(dict.fromkeys(sample for ids in of_views for sample in ids), name=order.name)
     return ViewBlocks(

@@ -25,7 +25,7 @@ from ..estimators.fitted import lookups_of, n_compared
 from ..estimators.samples import by_blocks, targets_given, whole_targets
 from ..kernels import Precomputed
 from ..kernels.precomputed import as_text
-from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, shown
+from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted, shown
 from ..validation.inputs import (
     as_pandas,
     check_labels,
@@ -40,11 +40,11 @@ from ..validation.inputs import (
 from ..views import TableInBlocks
 from .drift import CohortSummary
 from .in_blocks import fit_in_blocks, in_memory
-from .kinds import about_columns, about_matrix, as_frame, column_kinds, given_kinds, guess_task
+from .kinds import about_columns, about_matrix, as_frame, column_kinds, given_kinds, guess_task, named_columns, with_log
 from .layout import TableLayout
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_views, reason_against
-from .scoring import Scoring, scoring_named
+from .scoring import Scoring, positive_place, scoring_named
 from .search import Calibration, Found, fitted, inner_splits, search
 
 MOST_AVERAGED = 1000  # training samples over which parts of predictions are averaged
@@ -76,6 +76,11 @@ class CohortModel(BaseEstimator):
     kinds : Series, mapping or None
         What columns hold, from column to "number", "category", "text" or "left out". Columns that it does not name,
         and all where it is None, are as `column_kinds` decides.
+    log : list of str or None
+        Views whose numbers x are taken as log(1 + x), such as counts or concentrations. None of them may be negative.
+    na_values : list of str or None
+        What further cells of text files mean a missing value, as in `read_views`. X has been read when `fit` gets it:
+        the model keeps them for ``kernelweave predict`` and ``explain``, which read the files of new samples so.
     task : {"auto", "classification", "regression"}
         "auto" takes what `guess_task` finds.
     effort : {"full", "quick"}
@@ -84,6 +89,10 @@ class CohortModel(BaseEstimator):
         The score that chooses settings, by scikit-learn's name, such as "roc_auc" or "neg_mean_absolute_error". None
         means R2 of a regression, and accuracy of a classification, but balanced accuracy where the smallest class has
         less than half its even share: under 25 % of two classes, 17 % of three.
+    positive : label or None
+        Which of two classes is the positive one, also as text: the one that the scores "f1", "precision", "recall",
+        "jaccard" and "average_precision" are about. None means the second in sorted order. Neither `classes_` nor the
+        sign of decision values depends on it.
     class_weight : {"auto", "balanced"}, mapping from class to weight, or None
         "balanced" weights the errors of a class by the inverse of its share. "auto" tries this and no weights where
         balanced accuracy chooses settings, and takes no weights elsewhere.
@@ -95,7 +104,7 @@ class CohortModel(BaseEstimator):
         Explicit features in the place of exact kernels, as in `MKLClassifier`: "nystroem", for example. With it `fit`
         takes files that are larger than memory, see `open_views`.
     n_jobs : int or None
-        Threads, or processes of a forest; the result does not depend on it.
+        Threads: so many classes of a model or trees of a forest are fitted at a time. The result does not depend on it.
     random_state : int, RandomState or None
         For the folds, and methods that draw random numbers.
     verbose : int
@@ -157,6 +166,7 @@ class CohortModel(BaseEstimator):
         task=Choice("auto", "classification", "regression"),
         effort=Choice("full", "quick"),
         scoring=Instance(str, "the name of a score of scikit-learn") | None,
+        na_values=Instance(list, "a list such as ['999', 'unknown']") | None,
         class_weight=Choice("auto", "balanced", None) | Instance(Mapping, "a mapping from class to weight"),
         calibrate=Flag(),
         cv=Whole(2),
@@ -172,9 +182,12 @@ class CohortModel(BaseEstimator):
         *,
         matrices: Any = None,
         kinds: Any = None,
+        log: Any = None,
+        na_values: list[str] | None = None,
         task: str = "auto",
         effort: str = "full",
         scoring: str | None = None,
+        positive: Any = None,
         class_weight: Any = "auto",
         calibrate: bool = True,
         cv: int = 3,
@@ -186,9 +199,12 @@ class CohortModel(BaseEstimator):
         self.method = method
         self.matrices = matrices
         self.kinds = kinds
+        self.log = log
+        self.na_values = na_values
         self.task = task
         self.effort = effort
         self.scoring = scoring
+        self.positive = positive
         self.class_weight = class_weight
         self.calibrate = calibrate
         self.cv = cv
@@ -227,7 +243,7 @@ class CohortModel(BaseEstimator):
             X, _ = check_training_data(self, X)
             self.decisions_: list[str] = []
             targets = self._fit_task(y, X.shape[0])
-            self.scoring_ = scoring_named(self.scoring, self.task_, targets).name
+            self.scoring_ = self._fit_scoring(targets)
             frame = as_frame(X)
             layout = self._fit_layout(frame, given.matrices or {})
             groups = self._fit_groups(frame, given.matrices, y, groups)
@@ -279,6 +295,13 @@ class CohortModel(BaseEstimator):
         """The names of the views that the model reads."""
         check_is_fitted(self)
         return self._layout.names
+
+    @property
+    def positive_(self) -> Any:
+        """Of two classes, the label of the positive one; None of another target."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", ())
+        return classes[positive_place(self.positive, classes)] if len(classes) == 2 else None
 
     @available_if(_classifies)
     @by_blocks(dask=True)
@@ -425,6 +448,13 @@ class CohortModel(BaseEstimator):
         self._prior = np.zeros(1)
         return (values - self.target_mean_) / self.target_scale_
 
+    def _fit_scoring(self, targets: np.ndarray) -> str:
+        if self.positive is not None:
+            classes = getattr(self, "classes_", ())
+            label = classes[positive_place(self.positive, classes)]
+            self.decisions_.append(f"The positive class is {str(label)!r}, as given.")
+        return scoring_named(self.scoring, self.task_, targets).name
+
     def _fit_layout(self, frame: pd.DataFrame, matrices: Mapping[str, Any]) -> TableLayout:
         absent = [name for name in matrices if name not in frame.columns]
         if absent:
@@ -435,8 +465,13 @@ class CohortModel(BaseEstimator):
         self.kinds_ = column_kinds(frame, matrices=tuple(matrices))
         if self.kinds is not None:
             self.kinds_ = given_kinds(self.kinds_, self.kinds)
+        log = () if self.log is None else self.log
+        self.kinds_ = with_log(self.kinds_, log)
         self.decisions_ += about_columns(self.kinds_)
-        return TableLayout.of(frame, self.kinds_)
+        if log:
+            views = "view" if len(log) == 1 else "views"
+            self.decisions_.append(f"Numbers x of the {views} {named_columns(log)} are taken as log(1 + x).")
+        return TableLayout.of(frame, self.kinds_, log)
 
     def _fit_groups(self, frame: pd.DataFrame, matrices: Any, y: Any, groups: Any) -> np.ndarray | None:
         """The groups that stay together in folds, equal samples too; notes what gives the target away."""
@@ -467,9 +502,10 @@ class CohortModel(BaseEstimator):
         lacking = int((~self._decidable(present)).sum())
         if lacking:
             what = f"the view {own.names[0]!r}" if len(self._needs) == 1 else "all views that the method needs"
+            lack, them = ("lacks", "it") if lacking == 1 else ("lack", "them")
             self.decisions_.append(
-                f"{lacking} samples lack {what}: the fit leaves them out, and the prediction of such samples is "
-                + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
+                f"{counted(lacking, 'sample')} {lack} {what}: the fit leaves {them} out, and the prediction of such "
+                "samples is " + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
             )
         return table, present
 
@@ -655,7 +691,8 @@ class CohortModel(BaseEstimator):
 
     def _score(self, values: np.ndarray, y: np.ndarray) -> float:
         """The inner score of decision values of labels, or of standardised numbers."""
-        scoring = Scoring(self.scoring_)
+        place = positive_place(self.positive, self.classes_) if self.task_ == "classification" else 1
+        scoring = Scoring(self.scoring_, place)
         if self.task_ == "regression":
             return _explained(values, y) if scoring.name == "r2" else scoring.value(y, values, None, 0)
         labels, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)

@@ -37,6 +37,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, chi2, norm
 
+from ..validation import counted
 from ..views.frames import SparseRowsDtype
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
 
@@ -230,7 +231,7 @@ class NewCohort:
         named = _few(
             [f"{measures[place].removeprefix(view + '__')} by {_amount(distance[place])}" for place in largest]
         )
-        count = f"{len(columns)} of {len(own)} columns {'differs' if len(columns) == 1 else 'differ'}"
+        count = f"{len(columns)} of {counted(len(own), 'column')} {'differs' if len(columns) == 1 else 'differ'}"
         if not len(columns):
             return f"view {view!r}: most columns differ a little from the training samples; is it another batch?"
         cause = "another scale, unit or batch" if is_view else "another unit or scale"
@@ -248,8 +249,9 @@ class NewCohort:
                 view = summary.views[summary.column_views[summary.columns.index(name)]]
                 named = _few([repr(value) for value, _ in unknown.most_common()])
                 found.append(
-                    f"view {view!r}, column {name.removeprefix(view + '__')!r}: {n_unknown} of {n:.0f} samples have a "
-                    f"category that no training sample has ({named}); the model ignores it"
+                    f"view {view!r}, column {name.removeprefix(view + '__')!r}: {n_unknown} of "
+                    f"{counted(round(n), 'sample')} {'has' if n_unknown == 1 else 'have'} a category that no training "
+                    f"sample has ({named}); the model ignores it"
                 )
         return found
 
@@ -262,8 +264,9 @@ class NewCohort:
             risk = _RISK["missing"] / len(summary.views)
             if n and lacking / n >= usual + _LEAST["missing"] and binom.sf(lacking - 1, n, usual) < risk:
                 found.append(
-                    f"view {view!r}: {lacking:.0f} of {n:.0f} samples lack it ({lacking / n:.0%}); of the training "
-                    f"samples {1.0 - summary.shares[place]:.0%} do"
+                    f"view {view!r}: {lacking:.0f} of {counted(round(n), 'sample')} "
+                    f"{'lacks' if lacking == 1 else 'lack'} it ({lacking / n:.0%}); of the training samples "
+                    f"{1.0 - summary.shares[place]:.0%} do"
                 )
         found += self._about_gaps()
         return found
@@ -284,7 +287,8 @@ class NewCohort:
                 worst = own[np.argsort(-share[own], kind="stable")]
                 named = _few([f"{summary.measures[one].removeprefix(view + '__')} {share[one]:.0%}" for one in worst])
                 found.append(
-                    f"view {view!r}: {len(own)} columns are empty far more often than in the training samples ({named})"
+                    f"view {view!r}: {counted(len(own), 'column')} {'is' if len(own) == 1 else 'are'} empty far more "
+                    f"often than in the training samples ({named})"
                 )
         return found
 

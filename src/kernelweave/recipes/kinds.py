@@ -10,13 +10,19 @@ of numbers or booleans, also among objects                  number
 of sparse rows                                              number
 of dates, times or time spans, also written as text         left out
 of values that are neither numbers nor text                 left out
+of phrases: text with several words and many values         text
 of text with few different values                           category
 of text that spells numbers                                 number
-of text with several words, mostly different                text
 of other text: names and codes that differ nearly always    left out
 ==========================================================  ===========================================
 
-"Few" is at most half as many different values as there are samples with a value, or two.
+"Few" is at most half as many different values as there are samples with a value, or two. "Several words" are three on
+average, of at least two letters. "Many" are at least ten different values, of which each stands in fewer than five
+samples on average: the rule by which 93 different phrases in 250 samples are text, and 30 different diagnoses of as
+many words are categories. A category of fewer samples can hardly be learned from; words that phrases share are in
+more. In simulated columns of 250 samples, words predict better than categories where they have to do with the target,
+by 0.01 of the area under the ROC curve at 10 % different values, 0.04 at 20 % and 0.1 at 40 %; where only the phrase
+as a whole has, they predict worse by 0.03 to 0.05 at all of these. From 20 % on there is more to be gained than lost.
 """
 
 from __future__ import annotations
@@ -32,7 +38,7 @@ from pandas.api import types
 
 from ..kernels import Precomputed
 from ..kernels.normalization import approximate_smallest
-from ..validation import shown
+from ..validation import counted, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import as_pandas, is_date, spelled_number
 from ..views.frames import SparseRows, SparseRowsDtype
@@ -42,6 +48,8 @@ KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)
 ONLY_VIEW = "X"  # what the view of a table without view names is called
 _MOST_DIFFERENT = 0.5  # share of different values above which a column has no categories
 _FEWEST_WORDS = 3.0  # words in a document, on average
+_FEWEST_PHRASES = 10  # different values of a column of phrases
+_MOST_REPEATED = 5.0  # samples of each phrase, on average; where there are more, phrases are categories
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(Z| ?[+-]\d{2}:?\d{2})?)?"
     r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ]\d{1,2}:\d{2}(:\d{2})?)?"
@@ -54,8 +62,8 @@ def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
     """Decide what each column of a table holds, without labels.
 
     Columns are numbers (also booleans and whole numbers), categories (text with few different values), text (several
-    words, mostly different) or left out: empty and constant columns, identifiers, dates. A date is left out because
-    its unit would decide what is learned: turn it into a number, such as days since the first.
+    words, and many different values) or left out: empty and constant columns, identifiers, dates. A date is left out
+    because its unit would decide what is learned: turn it into a number, such as days since the first.
 
     Parameters
     ----------
@@ -118,6 +126,22 @@ def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
     return pd.DataFrame(columns, index=kinds.index, dtype=object)
 
 
+def with_log(kinds: pd.DataFrame, log: Any) -> pd.DataFrame:
+    """The kinds of columns, where the numbers of the views that `log` names are taken as log(1 + x)."""
+    if isinstance(log, str) or not isinstance(log, Collection):
+        raise ValueError(f"log must be a list of names of views, such as ['rna'], not {shown(log)}")
+    for view in log:
+        own = kinds["kind"][kinds["view"] == view]
+        if not len(own):
+            there = ", ".join(dict.fromkeys(kinds["view"]))
+            raise ValueError(f"log names the view {view!r}, which X does not have; its views are {there}")
+        if NUMBER not in set(own):
+            raise ValueError(f"log names the view {view!r}, which has no column of numbers")
+    is_logged = (kinds["view"].isin(list(log)) & (kinds["kind"] == NUMBER)).to_numpy()
+    why = [f"{text}, taken as log(1 + x)" if own else text for text, own in zip(kinds["why"], is_logged, strict=True)]
+    return kinds.assign(why=pd.Series(why, index=kinds.index, dtype=object))
+
+
 def as_frame(X: Any) -> pd.DataFrame:
     """A table as a data frame; columns of an array are numbered, and a sparse matrix is one column of sparse rows."""
     X = as_pandas(X)
@@ -177,7 +201,7 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
 def _kind(column: pd.Series) -> tuple[str, str]:
     dtype = column.dtype
     if isinstance(dtype, SparseRowsDtype):
-        return NUMBER, f"a sparse matrix of {len(dtype.features)} columns"
+        return NUMBER, f"a sparse matrix of {counted(len(dtype.features), 'column')}"
     values = column[column.notna().to_numpy()]
     if len(values) == 0:
         return LEFT_OUT, "no sample has a value"
@@ -213,21 +237,23 @@ def _kind_of_objects(values: np.ndarray, is_categorical: bool) -> tuple[str, str
         return CATEGORY, f"{different} categories"
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in cells) > 0.9 * len(cells):
         return LEFT_OUT, "dates or times: turn them into numbers, such as days since the first"
+    words = np.array([len(_WORD.findall(cell)) for cell in cells]).mean()
+    if words >= _FEWEST_WORDS and different >= _FEWEST_PHRASES and len(cells) < _MOST_REPEATED * different:
+        return TEXT, f"{words:.0f} words on average, and {different} different values"
     if different <= max(2.0, _MOST_DIFFERENT * len(cells)) and different < len(cells):
         return CATEGORY, f"{different} different values"
-    return _kind_of_different(values, cells, texts, different)
+    return _kind_of_different(cells, words, different)
 
 
-def _kind_of_different(values: np.ndarray, cells: list[str], texts: int, different: int) -> tuple[str, str]:
+def _kind_of_different(cells: list[str], words: float, different: int) -> tuple[str, str]:
     spells = [_spells_number(cell) for cell in cells]
     if all(spells):
         return NUMBER, "text that spells numbers"
     if sum(spells) > 0.9 * len(cells):
         odd = cells[spells.index(False)]
         return LEFT_OUT, f"nearly all are numbers, but {shown(odd)} is none: mend or empty such cells"
-    words = np.array([len(_WORD.findall(cell)) for cell in cells])
-    if words.mean() >= _FEWEST_WORDS:
-        return TEXT, f"{words.mean():.0f} words on average, mostly different"
+    if words >= _FEWEST_WORDS:
+        return TEXT, f"{words:.0f} words on average, mostly different"
     if different == len(cells):
         return LEFT_OUT, "a value of its own in each sample, such as a name or a code"
     return LEFT_OUT, f"{different} different values in {len(cells)} samples, such as names or codes"

@@ -1,13 +1,14 @@
 """`TableLayout`: which columns of X a model reads, view by view, and X as a table that transformers take.
 
 That table has the columns that are not left out, each with one type: numbers are float64, categories and documents are
-text, sparse views are columns of sparse rows, and ids of similarity matrices are as they were given. Columns are named
+text, sparse views are columns of sparse rows, and ids of similarity matrices are as they were given. Numbers x of views
+that are to be taken so are log(1 + x). Columns are named
 ``view__column``, also where those of X have no such names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +36,7 @@ class ViewColumns:
     is_sparse: bool = False  # whether the view is one column of sparse rows in the table
     # (n_columns,): of a view of numbers without gaps: the means, which fill gaps of new samples
     means: np.ndarray | None = None
+    is_log: bool = False  # whether each of its numbers x is taken as log(1 + x)
 
     @property
     def is_matrix(self) -> bool:
@@ -54,7 +56,8 @@ class TableLayout:
     joined: bool = False
 
     @classmethod
-    def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
+    def of(cls, X: pd.DataFrame, kinds: pd.DataFrame, log: Collection[str] = ()) -> TableLayout:
+        """The views of X; numbers of those that `log` names are taken as log(1 + x)."""
         widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
         starts = np.concatenate([[0], np.cumsum(widths)])
         groups: dict[str, list[int]] = {}
@@ -63,7 +66,8 @@ class TableLayout:
                 groups.setdefault(view, []).append(place)
         taken: set[str] = set()
         found = list(kinds["kind"])
-        return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
+        views = [_view(X, view, places, found, starts, taken) for view, places in groups.items()]
+        return cls([replace(view, is_log=view.name in log) for view in views])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
         views = [view for view in self.views if view.name in names]
@@ -104,7 +108,7 @@ class TableLayout:
             column = pd.Series(_column(X, int(view.positions[0])), index=index, name=view.name)
             return column.to_frame(), column.notna().to_numpy()
         if set(view.kinds) == {NUMBER}:
-            values = _numbers(X, view.positions, view.names, index)
+            values = _own_numbers(X, view, np.arange(len(view.names)), index)
             present = ~np.isnan(values).all(axis=1)
             if view.means is not None:
                 values = np.where(np.isnan(values) & present[:, None], view.means, values)
@@ -122,7 +126,7 @@ class TableLayout:
         columns: dict[int, Any] = {}
         places = np.array(view.places(NUMBER), dtype=int)
         if len(places):
-            values = _numbers(X, view.positions[places], [view.names[place] for place in places], index)
+            values = _own_numbers(X, view, places, index)
             columns.update((place, values[:, number]) for number, place in enumerate(places.tolist()))
         for place in [*view.places(CATEGORY), *view.places(TEXT)]:
             cells = [number_as_text(value) for value in _column(X, int(view.positions[place]))]
@@ -176,7 +180,7 @@ def _with_means(view: ViewColumns, table: pd.DataFrame) -> ViewColumns:
 def _dense(view: ViewColumns) -> ViewColumns:
     if not view.is_sparse:
         return view
-    return ViewColumns(view.name, view.positions, [f"{view.name}{SEPARATOR}{name}" for name in view.names], view.kinds)
+    return replace(view, names=[f"{view.name}{SEPARATOR}{name}" for name in view.names], is_sparse=False)
 
 
 def _column(X: Any, position: int) -> np.ndarray:
@@ -217,7 +221,28 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
             f"the sparse view {view.name!r} contains {_named(matrix.data[wrong][0])}; replace such values, or make the "
             "whole view missing for a sample that does not have it"
         )
+    if view.is_log:
+        matrix.data = _logarithms(matrix.data, view, lambda entry: view.names[matrix.indices[entry]])
     return SparseRows(matrix, view.names, present)
+
+
+def _own_numbers(X: Any, view: ViewColumns, places: np.ndarray, index: pd.Index) -> np.ndarray:
+    names = [view.names[place] for place in places]
+    values = _numbers(X, view.positions[places], names, index)
+    return _logarithms(values, view, lambda entry: names[entry % len(names)]) if view.is_log else values
+
+
+def _logarithms(values: np.ndarray, view: ViewColumns, name: Callable[[int], str]) -> np.ndarray:
+    """log(1 + x); `name` gives the column of an entry, by its place in the flat array."""
+    with np.errstate(invalid="ignore"):
+        negative = np.flatnonzero(values < 0.0)
+    if len(negative):
+        entry = int(negative[0])
+        raise ValueError(
+            f"the view {view.name!r} is taken as log(1 + x), but its column {name(entry)!r} has the negative number "
+            f"{values.flat[entry]:g}; correct it, or leave the view out of log="
+        )
+    return np.log1p(values)
 
 
 def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
@@ -256,7 +281,8 @@ def _as_numbers(column: np.ndarray, name: str, index: pd.Index) -> np.ndarray:
                 _as_number(cell)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there"
+                    f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there; "
+                    f"correct the cell, or pass na_values=[{shown(cell)}] if it means that the value is missing"
                 ) from None
         raise
 

@@ -80,8 +80,29 @@ def default_scoring(task: str, labels: Any = None) -> str:
     return "balanced_accuracy" if counts.min() < 0.5 * counts.sum() / len(counts) else "accuracy"
 
 
-def scoring_named(name: str | None, task: str, labels: Any = None) -> Scoring:
-    """The score of a name, or the one that fits the target for None; a ValueError where it does not fit."""
+def positive_place(positive: Any, classes: Any) -> int:
+    """The place of the positive one of two sorted classes: the second, or the one that is given, also as text.
+
+    >>> positive_place(None, ["ill", "well"]), positive_place("ill", ["ill", "well"]), positive_place("0", [0, 1])
+    (1, 0, 0)
+    """
+    if positive is None:
+        return 1
+    names = [str(label) for label in classes]
+    if len(names) != 2:
+        has = str(len(names)) if names else "numbers"
+        raise ValueError(f"positive={str(positive)!r} is for a target of two classes, and this one has {has}")
+    if str(positive) not in names:
+        there = f"{names[0]!r} and {names[1]!r}"
+        raise ValueError(f"positive={str(positive)!r} is no class of the target, which has {there}")
+    return names.index(str(positive))
+
+
+def scoring_named(name: str | None, task: str, labels: Any = None, positive: int = 1) -> Scoring:
+    """The score of a name, or the one that fits the target for None; a ValueError where it does not fit.
+
+    `positive` is the place of the positive one of two classes.
+    """
     if name is None:
         name = default_scoring(task, labels)
     known = [other for other, (of_task, *_) in _KNOWN.items() if of_task == task]
@@ -91,20 +112,22 @@ def scoring_named(name: str | None, task: str, labels: Any = None) -> Scoring:
         close = get_close_matches(str(name), known, n=1)
         meant = f"did you mean {close[0]!r}? " if close else ""
         raise ValueError(f"there is no score {shown(name)}; {meant}the scores of a {task} are {', '.join(known)}")
-    if _KNOWN[name][3] and len(np.unique(np.asarray(labels))) > 2:
+    if Scoring(name).is_of_one_class and len(np.unique(np.asarray(labels))) > 2:
         other = f"{name}_macro" if f"{name}_macro" in _KNOWN else "roc_auc"
         raise ValueError(f"the score {name!r} is for two classes, and there are more; take {other!r}")
-    return Scoring(name)
+    return Scoring(name, positive)
 
 
 @dataclass(frozen=True)
 class Scoring:
     """A score by scikit-learn's name; larger values are better, so that errors are negative.
 
-    Labels are positions of classes from 0 on, and probabilities have a column for each class.
+    Labels are positions of classes from 0 on, and probabilities have a column for each class. Scores that are about one
+    of two classes are about the one in the place `positive`.
     """
 
     name: str
+    positive: int = 1
 
     @property
     def label(self) -> str:
@@ -133,6 +156,11 @@ class Scoring:
         return self.name == "balanced_accuracy"
 
     @property
+    def is_of_one_class(self) -> bool:
+        """Whether it is about the positive one of two classes."""
+        return _KNOWN[self.name][3]
+
+    @property
     def needs_probabilities(self) -> bool:
         return self.name in (*_RANKED, "neg_log_loss", "neg_brier_score")
 
@@ -150,6 +178,9 @@ class Scoring:
             return self.base - float(self.losses(y, predicted, probabilities, n_classes).mean())
         if self.name in _AREAS:
             return scores(CLASSES, y, predicted, probabilities, np.arange(n_classes))["ROC AUC"]
+        if n_classes == 2 and self.positive == 0:  # scikit-learn's positive class is the second one
+            y, predicted = 1 - y, 1 - predicted
+            probabilities = None if probabilities is None else probabilities[:, ::-1]
         stored = (_StoredClasses if self.task == CLASSES else _StoredNumbers)(predicted, probabilities, n_classes)
         if self.within_folds and len(np.unique(y)) < 2:
             return np.nan

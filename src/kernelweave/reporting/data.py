@@ -18,6 +18,7 @@ from .words import combiner_in_words, counted, listed, normalisation_in_words, w
 _ABOUT_A_VIEW = re.compile(r"""The view ('.*?'|".*?") ((?:is|has) .*)""", re.DOTALL)
 _MOST_PATTERNS = 10
 _MOST_ROWS = 200
+_MOST_OF_A_VIEW = 20  # columns, where all views together have more than _MOST_ROWS
 _NOT_SETTINGS = (
     "kernels",
     "combiner",
@@ -182,13 +183,26 @@ def _cohort(cohort: Any) -> list[Block]:
         rows = [[str(view), str(kind), int(count)] for (view, kind), count in counts.items()]
         columns = [Column("view"), Column("kind of columns"), Column("columns", "count")]
         blocks.append(Table(title="Kinds of columns", columns=columns, rows=rows))
-        out = kinds[kinds["kind"] == "left out"]
-        if len(out):
-            cells = list(zip(out.index, out["view"], out["why"], strict=True))
-            rows = [[str(cell) for cell in row] for row in cells[:_MOST_ROWS]]
-            columns = [Column("column"), Column("view"), Column("why it was left out")]
-            blocks.append(Table(title="Columns that were left out", columns=columns, rows=rows))
+        blocks.append(columns_table(kinds))
     return [*blocks, *_cohort_settings(cohort)]
+
+
+def columns_table(kinds: pd.DataFrame) -> Table:
+    """What each column holds; of many columns the first of each view, plain numbers last."""
+    rows: list[list[Cell]] = []
+    most = _MOST_ROWS if len(kinds) <= _MOST_ROWS else _MOST_OF_A_VIEW
+    for view, own in kinds.groupby("view", sort=False):
+        is_plain = (own["kind"] == "number") & (own["why"] == "numbers")
+        own = pd.concat([own[~is_plain], own[is_plain]]) if len(own) > most else own
+        for name, row in own.iloc[:most].iterrows():
+            rows.append([str(view), str(name).removeprefix(f"{view}__"), str(row["kind"]), str(row["why"])])
+        more = own.iloc[most:]
+        if len(more):
+            counts = ", ".join(f"{kind} ({count:,})" for kind, count in more["kind"].value_counts().items())
+            rows.append([str(view), f"and {len(more):,} more", counts, ""])
+    columns = [Column("view"), Column("column"), Column("kind"), Column("why")]
+    note = "Another kind can be given: --text, --category, --number or --drop COLUMN; kinds={column: kind} in Python."
+    return Table(title="What each column is taken as", columns=columns, rows=rows, note=note)
 
 
 def folded(decisions: Iterable[str]) -> list[str]:

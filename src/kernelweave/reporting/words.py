@@ -10,20 +10,10 @@ from sklearn.pipeline import Pipeline
 
 from .. import combiners, kernels
 from ..kernels.arithmetic import KernelProduct, KernelSum
+from ..validation import counted as counted
 from .formatting import without_minus_zero
 
 MOST = 25  # labels that a chart shows
-
-_IRREGULAR = {"class": "classes"}
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> counted(1, "sample"), counted(2, "class")
-    ('1 sample', '2 classes')
-    """
-    return f"{count} {noun if count == 1 else _IRREGULAR.get(noun, noun + 's')}"
 
 
 def listed(names: Iterable[Any], most: int = 6, *, conjunction: str = "and") -> str:

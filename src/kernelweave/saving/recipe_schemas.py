@@ -84,6 +84,7 @@ SCHEMAS[ViewColumns] = Schema(
         "kinds": several(one_of(NUMBER, CATEGORY, TEXT, SIMILARITY), "own"),
         "is_sparse": flag,
         "means": maybe(numbers("own")),
+        "is_log": optional(flag),
     },
     _view_rule,
 )
@@ -138,6 +139,11 @@ SCHEMAS[CohortSummary] = Schema(
 SCHEMAS[Calibration] = Schema({"slope": numbers(1, low=np.finfo(float).tiny), "intercept": numbers(1)})
 
 
+def _cell(value: Any, sizes: Sizes, path: str) -> None:
+    if not isinstance(value, str | int | float):
+        refuse(path, f"is {value!r} where text or a number is expected")
+
+
 def _table_names(view: ViewColumns) -> list[str]:
     return [f"{view.name}__{name}" for name in view.names] if view.is_sparse else view.names
 
@@ -187,6 +193,7 @@ SCHEMAS[CohortModel] = _TASK | Schema(
         "model_": part(_MODELS),
         "calibration_": maybe(part(Calibration)),
         "cohort_": optional(part(CohortSummary)),
+        "na_values": optional(maybe(several(_cell))),
     },
     _cohort_rule,
     transient=dict.fromkeys(("matrices", "kinds"), lambda: None),  # only a fit reads them

@@ -368,6 +368,21 @@ def blamed_on(name: str) -> Iterator[None]:
         raise ValueError(f"{name} cannot be used: {error}") from error
 
 
+_IRREGULAR = {"class": "classes"}
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun in a message.
+
+    Examples
+    --------
+    >>> from kernelweave.validation import counted
+    >>> counted(1, "sample"), counted(2, "class")
+    ('1 sample', '2 classes')
+    """
+    return f"{count} {noun if count == 1 else _IRREGULAR.get(noun, noun + 's')}"
+
+
 def shown(value: Any) -> str:
     """A value in a message: on one line, and short.
 

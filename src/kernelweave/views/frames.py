@@ -11,7 +11,6 @@ blocks of their own; a data frame that has some is taken apart in this way as a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -25,6 +24,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from .._warnings import warn
 from ..validation.columns import SEPARATOR, check_unique_columns
 from ..validation.inputs import as_pandas, check_unmasked, is_date, without_mask
+from .alike import difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,7 +442,8 @@ def check_shared(views: Sequence[Labelled], remedies: Remedies) -> None:
         others = [other for other in views if other is not view]
         if not others or any(shares(view.labels, other.labels) for other in others):
             continue
-        alike = [other for other in others if _pair(view.labels, other.labels) is not None]
+        near = [(other, difference(view.labels, other.labels)) for other in others]
+        alike = [other for other, found in near if found is not None and found.is_spelling]
         turned = [other for other in others if shares(view.columns, other.labels)]
         other = [*turned, *alike, *others][0]
         start = f"{nothing_shared(view, other)}: {reason(view, other.labels, remedies)}"
@@ -467,30 +468,25 @@ def reason(view: Labelled, others: pd.Index, remedies: Remedies) -> str:
     turned = next((column for column in view.columns if column in known), None)
     if turned is not None:
         return f"samples are the columns of {view.shown}, such as {turned!r}, and should be its rows; {remedies.turned}"
-    pair = _pair(view.labels, others)
-    if pair is None:
-        starts = ((one, other) for one in view.labels[:5] for other in others if _is_start(str(one), str(other)))
-        pair = next(starts, None)
-    if pair is not None:
-        return f"their ids are written differently, {pair[0]!r} and {pair[1]!r}; {remedies.alike}"
-    return f"the first ids are {next(iter(view.labels))!r} and {next(iter(others))!r}; {remedies.alike}"
+    found = difference(view.labels, others)
+    if found is None:
+        return f"the first ids are {next(iter(view.labels))!r} and {next(iter(others))!r}; {remedies.alike}"
+    one, other = found.pairs[0]
+    start = f"their ids are written differently, {one!r} and {other!r}"
+    return f"{start} ({len(found.pairs):,} of them differ only by {found.words}); {remedies.alike}"
 
 
-def _pair(some: pd.Index, others: pd.Index) -> tuple[Any, Any] | None:
-    """Two labels that differ in punctuation, case, zeros in front or type only; two numbers are simply different."""
-    bare = {_bare(other): other for other in others}
-    pairs = ((one, bare[name]) for one in some if (name := _bare(one)) in bare)
-    return next((pair for pair in pairs if not all(isinstance(label, Real) for label in pair)), None)
-
-
-def _is_start(one: str, other: str) -> bool:
-    """Whether one id begins with the other, as in barcodes of samples and of their parts."""
-    return min(len(one), len(other)) > 2 and (one.startswith(other) or other.startswith(one))
-
-
-def _bare(sample: Any) -> str:
-    letters = re.sub(r"[\W_]+", "", str(sample)).casefold()
-    return re.sub(r"(?<!\d)0+(?=\d)", "", letters)
+def warn_of_near_labels(views: Sequence[Labelled], others: Sequence[Labelled], remedies: Remedies) -> None:
+    """Warn where labels of a view would be those of another table if they were written alike."""
+    for view in views:
+        for other in others:
+            if other is view:
+                break
+            found = difference(view.labels, other.labels)
+            if found is not None and found.is_sure:
+                sentence = found.sentence(view.shown, other.shown)
+                warn(f"{sentence}: they count as different samples; if they are the same, {remedies.alike}")
+                break
 
 
 _REMEDIES = Remedies(
