@@ -19,14 +19,15 @@ from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..views import stack_views
 from ..views.frames import check_shared
-from .base import KeptColumns, Key, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
+from .base import KeptColumns, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
+from .cells import NUMBER, TEXT, as_kinds
 from .matching import (
     ID_COLUMN,
     REMEDIES,
     Matching,
     View,
+    among,
     as_text,
-    check_filled,
     filled_rows,
     is_text,
     is_whole,
@@ -41,7 +42,7 @@ from .matching import (
 )
 from .rows import PARQUET_SUFFIXES, parquet_names
 from .sources import READERS, TargetPlace, check_distinct, load, sources, target_place
-from .text import NUMBER, SEPARATORS, TEXT, TextView, as_kind, format_suffix, opened, scan, started
+from .text import SEPARATORS, format_suffix, opened, scan, started
 
 
 def read_views(
@@ -322,7 +323,7 @@ def _matched_groups(grouping: Table | None, matching: Matching, place: int, samp
         return None
     column = grouping.values.iloc[:, 0].set_axis(matching.ids[place])
     column = column[column.notna()]
-    absent = samples[~samples.isin(column.index)]
+    absent = samples[~among(samples, column.index)]
     if len(absent):
         raise ValueError(
             f"{grouping.shown}, column {column.name!r}: {counted(len(absent), 'sample')} of {len(samples)} "
@@ -488,33 +489,33 @@ def read_views_in_blocks(
     kinds = _checked_types(types)
     wanted = None if columns is None else set(columns)
     unread = {f"{view}{SEPARATOR}{name}" for view, names in (ids_of or {}).items() for name in names}
-    views = [
-        view
+    tables = [
+        table
         for file in files
-        for view in _views_of(file, options, wanted, kinds, ids_of=tuple(ids_of or ()), size=int(block_size))
+        for table in _tables_of(file, options, wanted, kinds, ids_of=tuple(ids_of or ()), size=int(block_size))
     ]
-    tables = [view if isinstance(view, Table) else view.table for view in views]
     check_names(tables)
     if wanted is not None:
         for table in tables:
             _take_first_column_as_ids(table, wanted | unread)
     matching = match(tables, options.id)
-    parts = [
-        _part(view, ids, key, matching, wanted)
-        for view, table, ids, key in zip(views, tables, matching.ids, matching.keys, strict=True)
+    views = [
+        view
+        for table, ids, key in zip(tables, matching.ids, matching.keys, strict=True)
         if table.name not in (ids_of or ())
+        and (view := filled_rows(table, ids, key, matching.name, columns=wanted)) is not None
     ]
     how = dict(zip([table.name for table in tables], matching.how, strict=True))
-    matched_by, order = overview([part.view for part in parts], how)
-    check_shared([part.view.labelled for part in parts], REMEDIES)
+    matched_by, order = overview(views, how)
+    check_shared([view.labelled for view in views], REMEDIES)
     everyone = pd.Index(dict.fromkeys(sample for ids in matching.ids for sample in ids), name=order.name)
     return ViewBlocks(
         n_samples=len(order),
         block_size=int(block_size),
-        overlap=overlap([part.view for part in parts], order),
+        overlap=overlap(views, order),
         matched_by=matched_by,
-        empty=everyone[~everyone.isin(order)],
-        _parts=parts,
+        empty=everyone[~among(everyone, order)],
+        _views=views,
     )
 
 
@@ -552,58 +553,30 @@ class ViewBlocks:
     overlap: pd.DataFrame
     matched_by: pd.Series
     empty: pd.Index
-    _parts: list[_Part]
+    _views: list[View]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         done = pd.Index([], dtype=object)
-        for first in self._parts:
+        for first in self._views:
             # The samples that this view has and none before it: all views go through them together.
-            samples = first.view.ids[~first.view.ids.isin(done)]
+            samples = first.ids[~among(first.ids, done)]
             done = done.append(samples) if len(done) else samples
             if len(samples):
                 yield from self._blocks(samples)
 
     def _blocks(self, samples: pd.Index) -> Iterator[pd.DataFrame]:
-        buffers = [RowBuffer(part.chunks(samples, self.block_size), part.nothing) for part in self._parts]
+        buffers = [RowBuffer(view.chunks(samples, self.block_size), view.nothing()) for view in self._views]
+        there = [among(samples, view.ids) for view in self._views]
         for start in range(0, len(samples), self.block_size):
-            block = samples[start : start + self.block_size]
+            block = slice(start, start + self.block_size)
             rows = {
-                part.view.table.name: one.take(block, int(block.isin(part.view.ids).sum()))
-                for part, one in zip(self._parts, buffers, strict=True)
+                view.table.name: buffer.take(samples[block], int(is_there[block].sum()))
+                for view, buffer, is_there in zip(self._views, buffers, there, strict=True)
             }
             yield stack_views(rows)
 
     def __repr__(self) -> str:
         return f"ViewBlocks of {counted(self.n_samples, 'sample')}, at most {self.block_size} in each"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A view whose rows are matched: its ids are those of the rows that hold something, at the positions `rows`.
-
-    `nothing` is the view without rows, and `file` is where the values are, unless they are in the view.
-    """
-
-    view: View
-    nothing: Any
-    rows: np.ndarray
-    file: TextView | None
-    key: Key | None
-
-    def chunks(self, samples: pd.Index, size: int) -> Iterator[Any]:
-        is_wanted = self.view.ids.isin(samples)
-        if not is_wanted.any():
-            return
-        ids = self.view.ids[is_wanted]
-        if self.file is None:
-            yield self.view.values[is_wanted]
-            return
-        rows = np.zeros(self.file.table.n_rows, dtype=bool)
-        rows[self.rows[is_wanted]] = True
-        done = 0
-        for frame in self.file.chunks(rows, self.key, size):
-            yield frame.set_axis(ids[done : done + len(frame)], axis=0)
-            done += len(frame)
 
 
 def _checked_types(types: Any) -> dict[str, str]:
@@ -627,7 +600,7 @@ def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
         table.key = replace(key, is_certain=True)
 
 
-def _views_of(
+def _tables_of(
     file: Source,
     options: Options,
     columns: set[str] | None,
@@ -635,7 +608,7 @@ def _views_of(
     *,
     ids_of: Collection[str],
     size: int,
-) -> list[TextView | Table]:
+) -> list[Table]:
     if format_suffix(file.path.name) in SEPARATORS:
         columns = set() if file.name in ids_of else columns
         start = f"{file.name}{SEPARATOR}"
@@ -649,46 +622,15 @@ def _views_of(
     # Of several, some may have none that is asked for.
     tables = [table for table in tables if table.values.shape[1] or table.name in ids_of]
     if not tables:
-        raise ValueError(_lacking(file.shown, file.name, columns))
-    return list(tables)
-
-
-def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
-    start = f"{name}{SEPARATOR}"
-    wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
-    if not wanted:
-        return no_columns(shown)
-    listed = ", ".join(map(repr, wanted[:3])) + (", ..." if len(wanted) > 3 else "")
-    return f"{shown} has none of the {len(wanted)} columns of the view {name!r} ({listed}); is it the right file?"
+        raise ValueError(no_columns(file.shown, file.name, columns))
+    return tables
 
 
 def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict[str, str]) -> pd.DataFrame:
-    def place(row: int) -> str:
-        return f"{table.shown}, {table.place(row)}"
-
-    start = f"{table.name}{SEPARATOR}"
-    typed = {}
-    for name in table.values.columns:
-        if columns is None or f"{start}{name}" in columns:
-            column = table.values[name]
-            is_number = pd.api.types.is_numeric_dtype(column.dtype)
-            kind = kinds.get(f"{start}{name}") or (NUMBER if is_number else TEXT)
-            typed[name] = as_kind(column, kind, options.decimal, place)
-    return pd.DataFrame(typed, index=table.values.index)
-
-
-def _part(
-    view: TextView | Table, ids: np.ndarray, key: Key | None, matching: Matching, wanted: set[str] | None
-) -> _Part:
-    if isinstance(view, Table):  # which was read whole
-        whole = filled_rows(view, ids, key, None, matching.name)
-        assert whole is not None  # only a table of targets is none
-        return _Part(whole, whole.values.iloc[:0], np.arange(len(whole.ids)), None, key)
-    table, columns = view.table, view.columns(key)
-    if not columns:
-        raise ValueError(_lacking(table.shown, table.name, wanted))
-    is_filled = view.is_filled(key)
-    check_filled(table, is_filled)
-    index = pd.Index(ids, name=matching.name)[is_filled]
-    names = pd.Index(list(columns.values()))
-    return _Part(View(table, None, index, names), view.empty(key), np.flatnonzero(is_filled), view, key)
+    own = {name: f"{table.name}{SEPARATOR}{name}" for name in table.values.columns}
+    frame = table.values[[name for name in own if columns is None or own[name] in columns]]
+    holds = {
+        name: kinds.get(own[name]) or (NUMBER if pd.api.types.is_numeric_dtype(dtype) else TEXT)
+        for name, dtype in frame.dtypes.items()
+    }
+    return as_kinds(frame, holds, options.decimal, lambda row: f"{table.shown}, {table.place(row)}")
