@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from pandas._libs.parsers import STR_NA_VALUES
 
 from kernelweave import read_views, read_views_in_blocks
 from kernelweave.files.read import RowBuffer
-from kernelweave.files.text import _MISSING
 from kernelweave.views.frames import SparseRowsDtype
 
 
@@ -108,12 +108,17 @@ def test_some_tables_without_ids(write):
     assert list(X.index) == ["p", "q", "r"]
 
 
-@pytest.mark.parametrize("cell", [*sorted(_MISSING - {""}), "-9", "-9.0", "?", "  "])
+@pytest.mark.parametrize("cell", [*sorted(STR_NA_VALUES - {""}), "-9", "-9.0", "?", "  "])
 def test_cells_that_mean_a_missing_value(write, cell):
     write({"a.csv": f"id,y,w\np,1,u\nq,{cell},{cell}\nr,3,v\n"})
     options = {"id": "id", "na_values": ["?", -9]} if cell in ("-9", "-9.0", "?") else {"id": "id"}
     X = check_same(["a.csv"], block_size=2, **options)
     assert list(X.index) == ["p", "r"]
+
+
+def test_a_row_that_only_blanks_keep_from_being_missing(write):
+    write({"a.csv": "id,y,w\np,1,u\nq,NA , NA \nr,3,v\n"})
+    assert list(check_same(["a.csv"], block_size=2, id="id").index) == ["p", "q", "r"]
 
 
 def test_columns_without_name_and_values(write):

@@ -21,6 +21,7 @@ from ..validation.inputs import spelled_number
 
 NUMBER = "number"
 TEXT = "text"
+_TEXT_TYPE = pd.Series([], dtype=str).dtype
 _TRUTH = "truth value"
 _TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False", "FALSE", "false"), 0.0)
 
@@ -28,6 +29,11 @@ _SHARE = 0.9  # of cells that are numbers, above which the others are probably m
 _CELLS_TRIED = 25  # cells of a column that are looked at first; most columns of text have no number among them
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
+
+
+def without_blanks(cell: Any) -> Any:
+    """Text without blanks around it, and None where nothing is left; what is no text as it is."""
+    return (cell.strip() or None) if isinstance(cell, str) else cell
 
 
 @dataclass
@@ -151,12 +157,8 @@ def _as_kind(column: pd.Series, kind: str, decimal: str, place: Callable[[int], 
         texts = column.map(
             lambda value: str(int(value)) if float(value).is_integer() else str(value), na_action="ignore"
         )
-        return texts.astype(empty_column(TEXT).dtype)
+        return texts.astype(_TEXT_TYPE)
     return column
-
-
-def empty_column(kind: str) -> pd.Series:
-    return pd.Series([], dtype=np.float64) if kind == NUMBER else pd.Series([], dtype=str)
 
 
 def _as_numbers(column: pd.Series, decimal: str, place: Callable[[int], str]) -> pd.Series:

@@ -15,7 +15,7 @@ import logging
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -29,6 +29,7 @@ from ..validation.columns import SEPARATOR
 from ..views import stack_views
 from ..views.frames import Labelled, Remedies, check_shared, nothing_shared, reason
 from .base import Key, Options, Source, Table, ViewTables, counted, unescaped
+from .cells import without_blanks
 from .sources import load
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -263,13 +264,7 @@ def among(some: pd.Index, others: pd.Index) -> np.ndarray:
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
     """Put matched tables side by side."""
-    how = dict(zip([table.name for table in tables], matching.how[: len(tables)], strict=True))
-    views = [
-        view
-        for table, ids, key in zip(tables, matching.ids, matching.keys, strict=False)
-        if (view := filled_rows(table, ids, key, matching.name, labels)) is not None
-    ]
-    matched_by, order = overview(views, how)
+    views, matched_by, order = matched_views(tables, matching, labels=labels)
     if labels is None:
         check_shared([view.labelled for view in views], REMEDIES)
         return ViewTables(
@@ -294,38 +289,38 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     )
 
 
-def overview(views: list[View], how: dict[str, str]) -> tuple[pd.Series, pd.Index]:
+def matched_views(
+    tables: list[Table],
+    matching: Matching,
+    *,
+    labels: Table | None = None,
+    columns: set[str] | None = None,
+    unread: Collection[str] = (),
+) -> tuple[list[View], pd.Series, pd.Index]:
+    """The tables that are views, how the rows of each were matched, and all samples in order."""
+    views, how = [], {}
+    for table, ids, key, by in zip(tables, matching.ids, matching.keys, matching.how, strict=False):
+        if key is not None:
+            table.without_key(key)
+        if table.name in unread:
+            continue
+        if len(table.features):
+            is_filled = _filled_rows(table)
+            views.append(View(table, is_filled, pd.Index(ids, name=matching.name)[is_filled]))
+            how[table.name] = by
+        elif table.has_lost_columns or (labels is not None and labels.shown == table.shown):
+            _log.info("%s holds ids and the target only, and is no view", table.shown)
+        else:
+            raise ValueError(no_columns(table.shown, table.name, columns))
     for view in views:
-        n_rows, n_columns = len(view.ids), len(view.table.features)
         _log.info(
             "%s: view %r, %s, %s, rows matched by %s",
-            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
-            how[view.table.name],
+            *(view.table.shown, view.table.name, counted(len(view.ids), "sample")),
+            *(counted(len(view.table.features), "column"), how[view.table.name]),
         )
     if not views:
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
-    return _matched({view.table.name: how[view.table.name] for view in views}), _in_order([v.ids for v in views])
-
-
-def filled_rows(
-    table: Table,
-    ids: np.ndarray,
-    key: Key | None,
-    name: str | None,
-    labels: Table | None = None,
-    columns: set[str] | None = None,
-) -> View | None:
-    """A view's rows without those that are wholly empty, or None for a table of ids and target alone."""
-    if key is not None:
-        table.without_key(key)
-    if not len(table.features):
-        if table.has_lost_columns or (labels is not None and labels.shown == table.shown):
-            _log.info("%s holds ids and the target only, and is no view", table.shown)
-            return None
-        raise ValueError(no_columns(table.shown, table.name, columns))
-    is_filled = table.is_filled()
-    _check_filled(table, is_filled)
-    return View(table, is_filled, pd.Index(ids, name=name)[is_filled])
+    return views, _matched(how), _in_order([view.ids for view in views])
 
 
 def no_columns(shown: str, name: str = "", columns: set[str] | None = None) -> str:
@@ -337,7 +332,8 @@ def no_columns(shown: str, name: str = "", columns: set[str] | None = None) -> s
     return f"{shown} has none of the {len(wanted)} columns of the view {name!r} ({listed}); is it the right file?"
 
 
-def _check_filled(table: Table, is_filled: np.ndarray) -> None:
+def _filled_rows(table: Table) -> np.ndarray:
+    is_filled = table.is_filled()
     if not is_filled.any():
         raise ValueError(
             f"{table.shown} has no usable column: every cell beside the ids is empty or means a missing value; fill "
@@ -349,6 +345,7 @@ def _check_filled(table: Table, is_filled: np.ndarray) -> None:
             "%s: %s without any value (first %s): the view is missing for these samples",
             *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
         )
+    return is_filled
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
@@ -369,7 +366,7 @@ def _targets(labels: Table, ids: pd.Index) -> pd.Series:
     column = labels.values.iloc[:, 0].set_axis(ids)
     y = column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column
     if y.dtype == object or pd.api.types.is_string_dtype(y.dtype):
-        y = y.map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
+        y = y.map(without_blanks)
     y = y[y.notna()]
     if not len(y):
         raise ValueError(

@@ -28,15 +28,14 @@ from .matching import (
     View,
     among,
     as_text,
-    filled_rows,
     is_text,
     is_whole,
     joined,
     match,
+    matched_views,
     matrix_table,
     no_columns,
     overlap,
-    overview,
     read_matrix,
     with_text_labels,
 )
@@ -499,14 +498,7 @@ def read_views_in_blocks(
         for table in tables:
             _take_first_column_as_ids(table, wanted | unread)
     matching = match(tables, options.id)
-    views = [
-        view
-        for table, ids, key in zip(tables, matching.ids, matching.keys, strict=True)
-        if table.name not in (ids_of or ())
-        and (view := filled_rows(table, ids, key, matching.name, columns=wanted)) is not None
-    ]
-    how = dict(zip([table.name for table in tables], matching.how, strict=True))
-    matched_by, order = overview(views, how)
+    views, matched_by, order = matched_views(tables, matching, columns=wanted, unread=tuple(ids_of or ()))
     check_shared([view.labelled for view in views], REMEDIES)
     everyone = pd.Index(dict.fromkeys(sample for ids in matching.ids for sample in ids), name=order.name)
     return ViewBlocks(

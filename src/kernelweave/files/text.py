@@ -29,7 +29,7 @@ import pandas as pd
 
 from .._warnings import warn
 from .base import Key, Loaded, Options, Source, Stamp, Table, check_once, divided, key_of, key_place, unique_names
-from .cells import TEXT, Columns, as_kinds, empty_column
+from .cells import TEXT, Columns, as_kinds, without_blanks
 
 SEPARATORS = {".csv": ",;\t|", ".tsv": "\t,;|", ".tab": "\t,;|", ".txt": "\t,;| "}
 COMPRESSIONS = (".gz", ".bz2", ".xz")
@@ -384,8 +384,7 @@ def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     """Text without blanks around it: "ill " and "ill" are one category, and a quoted blank cell is empty."""
     for name in frame.columns[[pd.api.types.is_string_dtype(dtype) for dtype in frame.dtypes]]:
         # Truth values with gaps are objects too.
-        column = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
-        frame[name] = column.astype(frame[name].dtype)
+        frame[name] = frame[name].map(without_blanks).astype(frame[name].dtype)
     return frame
 
 
@@ -417,11 +416,6 @@ class TextTable(Table):
         return np.logical_or.reduce(filled)[: self.n_rows]
 
     def chunks(self, rows: np.ndarray, size: int) -> Iterator[pd.DataFrame]:
-        if not rows.any():
-            yield pd.DataFrame({name: empty_column(self.kinds[place]) for place, name in self.names.items()})
-            return
-        if self.stamp.has_changed():
-            raise ValueError(f"{self.shown} has changed since its ids were read; read it again")
         names = list(self.names.values())
         kinds = {name: self.kinds[place] for place, name in self.names.items()}
         numbered = np.flatnonzero(rows)
@@ -430,9 +424,14 @@ class TextTable(Table):
         def where(row: int) -> str:
             return f"{self.shown}, {self.place(numbered[done + row])}"
 
+        if not rows.any():
+            yield as_kinds(pd.DataFrame(columns=names, dtype=np.float64), kinds, self.options.decimal, where)
+            return
+        if self.stamp.has_changed():
+            raise ValueError(f"{self.shown} has changed since its ids were read; read it again")
         with opened(self.source, self.options) as handle:
             header, records = started(handle, self.source, self.options, None)
-            stream = Checked(records, header._replace(place=None), self.shown, rows=rows)
+            stream = Checked(records, Header(header.sep, header.names, None), self.shown, rows=rows)
             texts = [place for place in self.names if self.kinds[place] == TEXT]
             for frame in parsed(stream, header, self.options, [*self.names], texts=texts, size=size):
                 yield as_kinds(frame.set_axis(names, axis=1), kinds, self.options.decimal, where)
