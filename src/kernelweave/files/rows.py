@@ -292,7 +292,7 @@ def _array_frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
     else:
         _check_dimensions(array.shape, shown)
         frame = pd.DataFrame(_texts(array))
-        frame.columns = _names(array.shape, view)
+        frame.columns = [view] if array.ndim == 1 else [str(j) for j in range(frame.shape[1])]
     if not len(frame) or not frame.shape[1]:
         raise ValueError(_is_empty(shown, array.shape))
     return frame
@@ -305,10 +305,6 @@ def _texts(array: np.ndarray) -> np.ndarray:
     texts = array.astype(str).astype(object)
     texts[texts == ""] = None
     return texts
-
-
-def _names(shape: tuple[int, ...], view: str) -> list[str]:
-    return [view] if len(shape) == 1 else [str(place) for place in range(shape[1])]
 
 
 def _check_dimensions(shape: tuple[int, ...], shown: str) -> None:
@@ -439,7 +435,8 @@ def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
 def columns_of(shape: tuple[int, ...], dtype: np.dtype, view: str) -> list[Column]:
     is_number = dtype.kind in "fiub"
     kind = number_type(dtype) if is_number else np.dtype(object)
-    return [Column(name, kind, "numbers" if is_number else "text") for name in _names(shape, view)]
+    names = [view] if len(shape) == 1 else [str(place) for place in range(shape[1])]
+    return [Column(name, kind, "numbers" if is_number else "text") for name in names]
 
 
 def as_frame(rows: np.ndarray, places: Sequence[int], dtypes: Sequence[np.dtype]) -> pd.DataFrame:
