@@ -122,7 +122,7 @@ def test_a_row_that_only_blanks_keep_from_being_missing(write):
 
 
 def test_columns_without_name_and_values(write):
-    write({"a.csv": "id,y,,\np,1,,\nq,2,,7\n", "b.csv": "id,z,\np,1,\nq,2,\n"})
+    write({"a.csv": "id,y,,\np,1,,\nq,2,,7\nr,3,,\n", "b.csv": "id,z,\np,1,\nq,2,\n"})
     assert list(check_same(["a.csv", "b.csv"], block_size=1, id="id").columns) == ["a__y", "a__Unnamed: 3", "b__z"]
 
 
@@ -147,6 +147,11 @@ class TestTypes:
         first = next(iter(read_views_in_blocks(["a.csv"], block_size=1)))
         assert first["a__w"].tolist() == ["1"]
         assert first["a__n"].dtype == float
+
+    @pytest.mark.parametrize("cells", [("True", "1"), ("1", "True"), ("", "True"), ("x", "2"), ("True", "x")])
+    def test_types_of_all_blocks_make_that_of_the_column(self, write, cells):
+        write({"a.csv": "id,w,n\n" + "".join(f"{one},{cell},1\n" for one, cell in zip("pq", cells, strict=True))})
+        check_same(["a.csv"], block_size=1, id="id")
 
     def test_given_types_hold(self, write):
         write({"a.csv": "id,w,n,t\np,01,1,True\nq,2.0,,false\n"})
