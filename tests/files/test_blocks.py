@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from pandas._libs.parsers import STR_NA_VALUES
 
 from kernelweave import read_views, read_views_in_blocks
 from kernelweave.files.read import RowBuffer
-from kernelweave.files.text import _MISSING
 from kernelweave.views.frames import SparseRowsDtype
 
 
@@ -108,7 +108,7 @@ def test_some_tables_without_ids(write):
     assert list(X.index) == ["p", "q", "r"]
 
 
-@pytest.mark.parametrize("cell", [*sorted(_MISSING - {""}), "-9", "-9.0", "?", "  "])
+@pytest.mark.parametrize("cell", [*sorted(STR_NA_VALUES - {""}), "-9", "-9.0", "?", "  "])
 def test_cells_that_mean_a_missing_value(write, cell):
     write({"a.csv": f"id,y,w\np,1,u\nq,{cell},{cell}\nr,3,v\n"})
     options = {"id": "id", "na_values": ["?", -9]} if cell in ("-9", "-9.0", "?") else {"id": "id"}
@@ -116,8 +116,13 @@ def test_cells_that_mean_a_missing_value(write, cell):
     assert list(X.index) == ["p", "r"]
 
 
+def test_a_row_that_only_blanks_keep_from_being_missing(write):
+    write({"a.csv": "id,y,w\np,1,u\nq,NA , NA \nr,3,v\n"})
+    assert list(check_same(["a.csv"], block_size=2, id="id").index) == ["p", "q", "r"]
+
+
 def test_columns_without_name_and_values(write):
-    write({"a.csv": "id,y,,\np,1,,\nq,2,,7\n", "b.csv": "id,z,\np,1,\nq,2,\n"})
+    write({"a.csv": "id,y,,\np,1,,\nq,2,,7\nr,3,,\n", "b.csv": "id,z,\np,1,\nq,2,\n"})
     assert list(check_same(["a.csv", "b.csv"], block_size=1, id="id").columns) == ["a__y", "a__Unnamed: 3", "b__z"]
 
 
@@ -142,6 +147,11 @@ class TestTypes:
         first = next(iter(read_views_in_blocks(["a.csv"], block_size=1)))
         assert first["a__w"].tolist() == ["1"]
         assert first["a__n"].dtype == float
+
+    @pytest.mark.parametrize("cells", [("True", "1"), ("1", "True"), ("", "True"), ("x", "2"), ("True", "x")])
+    def test_types_of_all_blocks_make_that_of_the_column(self, write, cells):
+        write({"a.csv": "id,w,n\n" + "".join(f"{one},{cell},1\n" for one, cell in zip("pq", cells, strict=True))})
+        check_same(["a.csv"], block_size=1, id="id")
 
     def test_given_types_hold(self, write):
         write({"a.csv": "id,w,n,t\np,01,1,True\nq,2.0,,false\n"})

@@ -170,6 +170,13 @@ def test_rows_without_any_value_are_a_missing_view(write):
     assert list(tables.X.index) == ["p1", "p2", "p3"]
 
 
+def test_a_first_column_without_a_name_may_be_the_target(write):
+    write({"rna.csv": ",TP53\nill,0.5\nwell,2.5\n"})
+    tables = read_views(["rna.csv"], target="Unnamed: 0")
+    assert tables.y.tolist() == ["ill", "well"]
+    assert list(tables.X.columns) == ["rna__TP53"]
+
+
 def test_an_empty_column_stays(write):
     write({"rna.csv": "sample,TP53,MYC\np1,0.5,\np2,2.5,\n"})
     X = read_views(["rna.csv"], id="sample").X

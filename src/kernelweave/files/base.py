@@ -13,8 +13,7 @@ text. All CSV files are written by `as_csv`; `unescaped` takes the apostrophe of
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,6 +27,7 @@ from .._warnings import warn
 from ..validation import counted
 from ..validation import shown as written
 from ..validation.inputs import spelled_number
+from ..views.frames import SparseRows
 
 _LISTED = 8  # columns that a message names
 
@@ -81,6 +81,9 @@ class Table:
     `values` are without the ids where these are certain. `n_trailing` is how many rows at the end of a text file have
     no cell with anything in it, `lines` the line of each row of a text file, from 1, and `has_lost_columns` says
     whether columns were left out because they have the name of the target.
+
+    When the key is known (`without_key`), readers ask for `features`, `is_filled` and `chunks` only, which a table
+    whose rows are still in the file answers too (`text.TextTable`).
     """
 
     name: str
@@ -107,6 +110,28 @@ class Table:
 
     def place(self, row: int) -> str:
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
+    def without_key(self, key: Key) -> None:
+        """Leave out the column that turned out to hold the ids."""
+        if isinstance(self.values, pd.DataFrame) and key.name in self.values.columns and not key.is_certain:
+            self.values = self.values.drop(columns=key.name)
+
+    @property
+    def features(self) -> pd.Index:
+        return pd.Index(self.columns) if sp.issparse(self.values) else self.values.columns
+
+    def is_filled(self) -> np.ndarray:
+        """Which rows hold something."""
+        if sp.issparse(self.values):
+            return np.ones(self.n_rows, dtype=bool)
+        return self.values.notna().to_numpy().any(axis=1)
+
+    def chunks(self, rows: np.ndarray, size: int) -> Iterator[Any]:
+        """The rows of which `rows` is true, perhaps `size` at a time: data frames, or series of sparse rows."""
+        values = self.values
+        if sp.issparse(values):
+            values = pd.Series(SparseRows(values.astype(np.float64), self.columns))
+        yield values if rows.all() else values[rows]
 
 
 @dataclass
@@ -159,9 +184,10 @@ def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = Fa
     return Key(name, values, how, is_certain=given in ("", wanted), is_raw=is_raw)
 
 
-def divided(table: Table, target: str | None, id_name: Any) -> Loaded:
+def divided(table: Table, target: str | None, id_name: Any, names: list[str] | None = None) -> Loaded:
+    """The target apart from the other columns; `names` are those of the file, where the ids are not in the table."""
     frame = table.values
-    names = list(frame.columns)
+    names = list(frame.columns) if names is None else names
     found = None
     if target is not None and target in names:
         if target == id_name:
@@ -406,88 +432,3 @@ def unescaped(text: str) -> str:
 def _escaped(cell: Any) -> Any:
     is_formula = isinstance(cell, str) and cell.startswith(_STARTS) and spelled_number(cell) is None
     return f"'{cell}" if is_formula else cell
-
-
-# What columns hold
-
-NUMBER = "number"
-TEXT = "text"
-_TRUTH = "truth value"
-_TRUTHS = dict.fromkeys(("True", "TRUE", "true"), 1.0) | dict.fromkeys(("False", "FALSE", "false"), 0.0)
-
-
-class Kinds:
-    """What columns hold, found from blocks of their rows as pandas would from the whole file.
-
-    Numbers and truth values in one column make it text, and columns without any value count as numbers.
-    """
-
-    def __init__(self) -> None:
-        self._seen: defaultdict[Any, set[str]] = defaultdict(set)
-
-    def add(self, frame: pd.DataFrame) -> None:
-        for name, dtype in frame.dtypes.items():
-            seen = self._seen[name]
-            is_known = TEXT in seen or (NUMBER in seen and isinstance(dtype, np.dtype) and dtype.kind in "fiu")
-            if not is_known and frame[name].notna().any():
-                seen.add(_kind(frame[name], dtype))
-
-    def of(self, name: Any) -> str:
-        seen = self._seen[name]
-        return TEXT if TEXT in seen or len(seen) > 1 else NUMBER
-
-
-def _kind(column: pd.Series, dtype: Any) -> str:
-    if pd.api.types.is_bool_dtype(dtype):
-        return _TRUTH
-    if pd.api.types.is_numeric_dtype(dtype):
-        return NUMBER
-    return _TRUTH if pd.api.types.infer_dtype(column, skipna=True) == "boolean" else TEXT
-
-
-def as_kind(column: pd.Series, kind: str, decimal: str, place: Callable[[int], str]) -> pd.Series:
-    """A column as numbers or text; one `ValueError` names the first cell that is no number where it should be.
-
-    `place` gives the file and the line of a row, in words.
-    """
-    if kind == NUMBER:
-        return _as_numbers(column, decimal, place)
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        texts = column.map(
-            lambda value: str(int(value)) if float(value).is_integer() else str(value), na_action="ignore"
-        )
-        return texts.astype(empty_column(TEXT).dtype)
-    return column
-
-
-def empty_column(kind: str) -> pd.Series:
-    return pd.Series([], dtype=np.float64) if kind == NUMBER else pd.Series([], dtype=str)
-
-
-def _as_numbers(column: pd.Series, decimal: str, place: Callable[[int], str]) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype(np.float64)
-    cells = column.astype(object).map(lambda cell: _number(cell, decimal), na_action="ignore")
-    numbers = pd.to_numeric(cells, errors="coerce").astype(np.float64)
-    odd = (numbers.isna() & column.notna()).to_numpy()
-    if odd.any():
-        row = int(np.flatnonzero(odd)[0])
-        cell = column.iloc[row]
-        remedy = f"correct the cell, or pass na_values=[{cell!r}] if it means that the value is missing"
-        if decimal == "." and isinstance(_number(cell.replace(",", "."), "."), float) and "," in cell:
-            remedy = "pass decimal=',' if this is a decimal comma"
-        raise ValueError(
-            f"{place(row)}, column {column.name!r}: {cell!r} is no number, and the column should hold numbers; {remedy}"
-        )
-    return numbers
-
-
-def _number(cell: Any, decimal: str) -> Any:
-    if not isinstance(cell, str):
-        return cell
-    cell = cell.strip()
-    if cell in _TRUTHS:
-        return _TRUTHS[cell]
-    if decimal != "." and "." in cell:  # perhaps a thousands separator
-        return None
-    return spelled_number(cell, decimal)

@@ -15,6 +15,7 @@ import logging
 import re
 import warnings
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -24,9 +25,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .._warnings import warn
+from ..validation.columns import SEPARATOR
 from ..views import stack_views
-from ..views.frames import Labelled, Remedies, SparseRows, check_shared, nothing_shared, reason, warn_of_near_labels
+from ..views.frames import Labelled, Remedies, check_shared, nothing_shared, reason, warn_of_near_labels
 from .base import Key, Options, Source, Table, ViewTables, counted, unescaped
+from .cells import without_blanks
 from .sources import load
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -225,33 +228,45 @@ REMEDIES = Remedies(
 _log = logging.getLogger("kernelweave.files")
 
 
-@dataclass
+@dataclass(frozen=True)
 class View:
-    """The rows of a view that hold something, with their ids.
-
-    The values are a data frame, or a series of sparse rows (None where they are still in the file); `features` are the
-    names of what they hold.
-    """
+    """The rows of a table that hold something (where `rows` is true), with their ids."""
 
     table: Table
-    values: Any
+    rows: np.ndarray
     ids: pd.Index
-    features: pd.Index
 
     @property
     def labelled(self) -> Labelled:
-        return Labelled(self.table.shown, self.ids, self.features)
+        return Labelled(self.table.shown, self.ids, self.table.features)
+
+    def nothing(self) -> Any:
+        return next(self.table.chunks(np.zeros_like(self.rows), 1))
+
+    def all_rows(self) -> Any:
+        return next(self.table.chunks(self.rows, len(self.ids))).set_axis(self.ids, axis=0)
+
+    def chunks(self, samples: pd.Index, size: int) -> Iterator[Any]:
+        """The rows of some samples, in the order of the file, perhaps `size` at a time."""
+        is_wanted = among(self.ids, samples)
+        if not is_wanted.any():
+            return
+        rows = self.rows.copy()
+        rows[rows] = is_wanted
+        ids, done = self.ids[is_wanted], 0
+        for frame in self.table.chunks(rows, size):
+            yield frame.set_axis(ids[done : done + len(frame)], axis=0)
+            done += len(frame)
+
+
+def among(some: pd.Index, others: pd.Index) -> np.ndarray:
+    """Which ids are among others, each of which is there once; `Index.isin` takes fifty times as long for text."""
+    return others.get_indexer(some) >= 0
 
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
     """Put matched tables side by side."""
-    how = dict(zip([table.name for table in tables], matching.how[: len(tables)], strict=True))
-    views = [
-        view
-        for table, ids, key in zip(tables, matching.ids, matching.keys, strict=False)
-        if (view := filled_rows(table, ids, key, labels, matching.name)) is not None
-    ]
-    matched_by, order = overview(views, how)
+    views, matched_by, order = matched_views(tables, matching, labels=labels)
     labelled = [view.labelled for view in views]
     if labels is None:
         check_shared(labelled, REMEDIES)
@@ -264,7 +279,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         matched_by = pd.concat([matched_by, _matched({labels.shown: matching.how[-1]})])
     _check_labelled(views, y.index, labels, dict(zip([table.name for table in tables], matching.ids, strict=False)))
     warn_of_near_labels(labelled, [Labelled(labels.shown, y.index, pd.Index([]))], REMEDIES)
-    is_labelled = order.isin(y.index)
+    is_labelled = among(order, y.index)
     chosen = order[is_labelled]
     _log.info(
         "%s: target %r, %s, rows matched by %s; %s with a label and a view",
@@ -279,46 +294,51 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     )
 
 
-def overview(views: list[View], how: dict[str, str]) -> tuple[pd.Series, pd.Index]:
+def matched_views(
+    tables: list[Table],
+    matching: Matching,
+    *,
+    labels: Table | None = None,
+    columns: set[str] | None = None,
+    unread: Collection[str] = (),
+) -> tuple[list[View], pd.Series, pd.Index]:
+    """The tables that are views, how the rows of each were matched, and all samples in order."""
+    views, how = [], {}
+    for table, ids, key, by in zip(tables, matching.ids, matching.keys, matching.how, strict=False):
+        if key is not None:
+            table.without_key(key)
+        if table.name in unread:
+            continue
+        if len(table.features):
+            is_filled = _filled_rows(table)
+            views.append(View(table, is_filled, pd.Index(ids, name=matching.name)[is_filled]))
+            how[table.name] = by
+        elif table.has_lost_columns or (labels is not None and labels.shown == table.shown):
+            _log.info("%s holds ids and the target only, and is no view", table.shown)
+        else:
+            raise ValueError(no_columns(table.shown, table.name, columns))
     for view in views:
-        n_rows, n_columns = len(view.ids), len(view.features)
         _log.info(
             "%s: view %r, %s, %s, rows matched by %s",
-            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
-            how[view.table.name],
+            *(view.table.shown, view.table.name, counted(len(view.ids), "sample")),
+            *(counted(len(view.table.features), "column"), how[view.table.name]),
         )
     if not views:
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
-    return _matched({view.table.name: how[view.table.name] for view in views}), _in_order([v.ids for v in views])
+    return views, _matched(how), _in_order([view.ids for view in views])
 
 
-def filled_rows(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> View | None:
-    """A view's rows without those that are wholly empty, or None for a table of ids and target alone."""
-    values = table.values
-    index = pd.Index(ids, name=name)
-    if sp.issparse(values):
-        rows = SparseRows(values.astype(np.float64), table.columns)
-        return View(table, pd.Series(rows, index=index), index, pd.Index(table.columns))
-    if key is not None and key.name in values.columns and not key.is_certain:
-        values = values.drop(columns=key.name)
-    if not values.shape[1]:
-        if table.has_lost_columns or (labels is not None and labels.shown == table.shown):
-            _log.info("%s holds ids and the target only, and is no view", table.shown)
-            return None
-        raise ValueError(no_columns(table.shown))
-    is_filled = values.notna().to_numpy().any(axis=1)
-    check_filled(table, is_filled)
-    values = values.set_axis(index, axis=0)
-    if not is_filled.all():
-        values = values[is_filled]
-    return View(table, values, values.index, values.columns)
+def no_columns(shown: str, name: str = "", columns: set[str] | None = None) -> str:
+    start = f"{name}{SEPARATOR}"
+    wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
+    if not wanted:
+        return f"{shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
+    listed = ", ".join(map(repr, wanted[:3])) + (", ..." if len(wanted) > 3 else "")
+    return f"{shown} has none of the {len(wanted)} columns of the view {name!r} ({listed}); is it the right file?"
 
 
-def no_columns(shown: str) -> str:
-    return f"{shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
-
-
-def check_filled(table: Table, is_filled: np.ndarray) -> None:
+def _filled_rows(table: Table) -> np.ndarray:
+    is_filled = table.is_filled()
     if not is_filled.any():
         raise ValueError(
             f"{table.shown} has no usable column: every cell beside the ids is empty or means a missing value; fill "
@@ -330,6 +350,7 @@ def check_filled(table: Table, is_filled: np.ndarray) -> None:
             "%s: %s without any value (first %s): the view is missing for these samples",
             *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
         )
+    return is_filled
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
@@ -338,7 +359,7 @@ def _in_order(indexes: list[pd.Index]) -> pd.Index:
 
 
 def _stacked(views: list[View], samples: pd.Index) -> pd.DataFrame:
-    return stack_views({view.table.name: view.values.reindex(samples) for view in views})
+    return stack_views({view.table.name: view.all_rows().reindex(samples) for view in views})
 
 
 def _matched(by: dict[str, str]) -> pd.Series:
@@ -350,7 +371,7 @@ def targets_of(labels: Table, ids: pd.Index) -> pd.Series:
     column = labels.values.iloc[:, 0].set_axis(ids)
     y = column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column
     if y.dtype == object or pd.api.types.is_string_dtype(y.dtype):
-        y = y.map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
+        y = y.map(without_blanks)
     y = y[y.notna()]
     if not len(y):
         raise ValueError(
@@ -368,23 +389,23 @@ def targets_of(labels: Table, ids: pd.Index) -> pd.Series:
 
 
 def overlap(views: list[View], order: pd.Index, labelled: pd.Index | None = None) -> pd.DataFrame:
-    everywhere = np.logical_and.reduce([order.isin(view.ids) for view in views])
+    everywhere = np.logical_and.reduce([among(order, view.ids) for view in views])
     groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
     if labelled is None:
         groups["in X"] = order
         return pd.Series({name: len(index) for name, index in groups.items()}).to_frame("samples")
-    has_label = order.isin(labelled)
-    groups["only with a label"] = labelled[~labelled.isin(order)]
+    has_label = among(order, labelled)
+    groups["only with a label"] = labelled[~among(labelled, order)]
     groups["without a label"] = order[~has_label]
     groups["in X"] = order[has_label]
-    counts = {name: (len(index), int(index.isin(labelled).sum())) for name, index in groups.items()}
+    counts = {name: (len(index), int(among(index, labelled).sum())) for name, index in groups.items()}
     return pd.DataFrame.from_dict(counts, orient="index", columns=["samples", "labelled"])
 
 
 def _check_labelled(views: list[View], labelled: pd.Index, labels: Table, rows: dict[str, np.ndarray]) -> None:
     """Every view has a sample with a label; `rows` are the ids of all rows of each view, empty ones too."""
     for view in views:
-        if not view.ids.isin(labelled).any():
+        if not among(view.ids, labelled).any():
             if np.isin(rows[view.table.name], labelled).any():
                 raise ValueError(
                     f"{view.table.shown} has no value for any sample that has a label in {labels.shown}: the rows of "

@@ -20,6 +20,7 @@ from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..views import TableInBlocks
 from .base import KeptColumns, column_place, counted, no_column, view_name
+from .cells import without_blanks
 from .matching import as_text
 from .rows import ArrayRows, StoredRows
 from .sources import STORED_SUFFIXES, Opened, first_part, opened_views, stored_rows
@@ -139,11 +140,10 @@ class StoredIds:
 
 
 def _as_labels(values: np.ndarray) -> np.ndarray:
-    """Text without blanks around it, and None where nothing is left."""
     if values.dtype != object:
         return values
     cleaned = np.empty(len(values), dtype=object)
-    cleaned[:] = [(value.strip() or None) if isinstance(value, str) else value for value in values]
+    cleaned[:] = [without_blanks(value) for value in values]
     return cleaned
 
 

@@ -20,30 +20,30 @@ from ..validation.columns import SEPARATOR
 from ..views import stack_views
 from ..views.alike import difference
 from ..views.frames import Labelled, check_shared, nothing_shared, reason, warn_of_near_labels
-from .base import KeptColumns, Key, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
+from .base import KeptColumns, Loaded, Options, Source, Table, ViewTables, counted, no_column, without_copies
+from .cells import NUMBER, TEXT, as_kinds
 from .matching import (
     ID_COLUMN,
     REMEDIES,
     Matching,
     View,
+    among,
     as_text,
-    check_filled,
-    filled_rows,
     is_text,
     is_whole,
     joined,
     match,
+    matched_views,
     matrix_table,
     no_columns,
     overlap,
-    overview,
     read_matrix,
     targets_of,
     with_text_labels,
 )
 from .rows import PARQUET_SUFFIXES, parquet_names
 from .sources import READERS, TargetPlace, check_distinct, load, sources, target_place
-from .text import NUMBER, SEPARATORS, TEXT, TextView, as_kind, format_suffix, opened, scan, started
+from .text import SEPARATORS, format_suffix, opened, scan, started
 
 
 def read_views(
@@ -327,7 +327,7 @@ def _matched_groups(grouping: Table | None, matching: Matching, place: int, samp
         return None
     column = grouping.values.iloc[:, 0].set_axis(matching.ids[place])
     column = column[column.notna()]
-    absent = samples[~samples.isin(column.index)]
+    absent = samples[~among(samples, column.index)]
     if len(absent):
         near = difference(absent, column.index)
         remedy = "a sample that belongs to no group needs one of its own"
@@ -503,26 +503,19 @@ def read_views_in_blocks(
     wanted = None if columns is None else set(columns)
     unread = {f"{view}{SEPARATOR}{name}" for view, names in (ids_of or {}).items() for name in names}
     labels = None if place is None else labels_in(place, files, options, int(block_size))
-    views: list[TextView | Table] = []
+    tables: list[Table] = []
     for file in files:
         column = None if labels is None or labels.shown != file.shown else str(labels.values.columns[0])
         column = None if f"{file.name}{SEPARATOR}{column}" in (wanted or ()) else column
-        views += _views_of(file, options, wanted, kinds, column, ids_of=tuple(ids_of or ()), size=int(block_size))
-    tables = [view if isinstance(view, Table) else view.table for view in views]
+        tables += _tables_of(file, options, wanted, kinds, column, ids_of=tuple(ids_of or ()), size=int(block_size))
     check_names(tables)
     further = [] if labels is None else [labels]
     if wanted is not None:
         for table in [*tables, *further]:
             _take_first_column_as_ids(table, wanted | unread)
     matching = match([*tables, *further], options.id)
-    parts = [
-        _part(view, ids, key, matching, wanted)
-        for view, table, ids, key in zip(views, tables, matching.ids, matching.keys, strict=False)
-        if table.name not in (ids_of or ())
-    ]
-    how = dict(zip([table.name for table in tables], matching.how, strict=False))
-    matched_by, order = overview([part.view for part in parts], how)
-    labelled = [part.view.labelled for part in parts]
+    views, matched_by, order = matched_views(tables, matching, columns=wanted, unread=tuple(ids_of or ()))
+    labelled = [view.labelled for view in views]
     check_shared(labelled, REMEDIES)
     warn_of_near_labels(labelled, labelled, REMEDIES)
     of_views = matching.ids[: len(tables)]
@@ -530,11 +523,11 @@ def read_views_in_blocks(
     return ViewBlocks(
         n_samples=len(order),
         block_size=int(block_size),
-        overlap=overlap([part.view for part in parts], order),
+        overlap=overlap(views, order),
         matched_by=matched_by,
-        empty=everyone[~everyone.isin(order)],
+        empty=everyone[~among(everyone, order)],
         y=None if labels is None else matched_labels(labels, matching, everyone),
-        _parts=parts,
+        _views=views,
     )
 
 
@@ -577,21 +570,17 @@ def targets_of_matrices(
 
 
 def _text_column(file: Source, options: Options, column: str, size: int) -> Table:
-    view = scan(file, options, columns={column}, kinds={}, target=column, size=size)
-    table = view.table
+    table = scan(file, options, columns={column}, kinds={}, target=column, size=size)
     if column == options.id_of(file):
         raise ValueError(f"{file.shown}: the column {column!r} is both id and target; name two different columns")
-    rows = np.ones(table.n_rows, dtype=bool)
-    values = pd.concat([view.empty(table.key), *view.chunks(rows, table.key, size)], ignore_index=True)
-    if not values.shape[1]:  # an empty column
-        values = pd.DataFrame({column: np.full(table.n_rows, np.nan)})
+    values = pd.concat([*table.chunks(np.ones(table.n_rows, dtype=bool), size)], ignore_index=True)
     return Table(file.name, file.shown, values, table.key, table.lines, n_trailing=table.n_trailing)
 
 
 def matched_labels(labels: Table, matching: Matching, samples: pd.Index) -> pd.Series:
     """The targets that are there, by the ids of samples; `labels` are the last of the tables that were matched."""
     y = targets_of(labels, pd.Index(matching.ids[-1]))
-    if not y.index.isin(samples).any():
+    if not among(y.index, samples).any():
         views, own = Labelled("the views", samples, pd.Index([])), Labelled(labels.shown, y.index, pd.Index([]))
         raise ValueError(f"{nothing_shared(views, own)}: {reason(views, y.index, REMEDIES)}")
     return y
@@ -634,58 +623,30 @@ class ViewBlocks:
     matched_by: pd.Series
     empty: pd.Index
     y: pd.Series | None
-    _parts: list[_Part]
+    _views: list[View]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         done = pd.Index([], dtype=object)
-        for first in self._parts:
+        for first in self._views:
             # The samples that this view has and none before it: all views go through them together.
-            samples = first.view.ids[~first.view.ids.isin(done)]
+            samples = first.ids[~among(first.ids, done)]
             done = done.append(samples) if len(done) else samples
             if len(samples):
                 yield from self._blocks(samples)
 
     def _blocks(self, samples: pd.Index) -> Iterator[pd.DataFrame]:
-        buffers = [RowBuffer(part.chunks(samples, self.block_size), part.nothing) for part in self._parts]
+        buffers = [RowBuffer(view.chunks(samples, self.block_size), view.nothing()) for view in self._views]
+        there = [among(samples, view.ids) for view in self._views]
         for start in range(0, len(samples), self.block_size):
-            block = samples[start : start + self.block_size]
+            block = slice(start, start + self.block_size)
             rows = {
-                part.view.table.name: one.take(block, int(block.isin(part.view.ids).sum()))
-                for part, one in zip(self._parts, buffers, strict=True)
+                view.table.name: buffer.take(samples[block], int(is_there[block].sum()))
+                for view, buffer, is_there in zip(self._views, buffers, there, strict=True)
             }
             yield stack_views(rows)
 
     def __repr__(self) -> str:
         return f"ViewBlocks of {counted(self.n_samples, 'sample')}, at most {self.block_size} in each"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A view whose rows are matched: its ids are those of the rows that hold something, at the positions `rows`.
-
-    `nothing` is the view without rows, and `file` is where the values are, unless they are in the view.
-    """
-
-    view: View
-    nothing: Any
-    rows: np.ndarray
-    file: TextView | None
-    key: Key | None
-
-    def chunks(self, samples: pd.Index, size: int) -> Iterator[Any]:
-        is_wanted = self.view.ids.isin(samples)
-        if not is_wanted.any():
-            return
-        ids = self.view.ids[is_wanted]
-        if self.file is None:
-            yield self.view.values[is_wanted]
-            return
-        rows = np.zeros(self.file.table.n_rows, dtype=bool)
-        rows[self.rows[is_wanted]] = True
-        done = 0
-        for frame in self.file.chunks(rows, self.key, size):
-            yield frame.set_axis(ids[done : done + len(frame)], axis=0)
-            done += len(frame)
 
 
 def _checked_types(types: Any) -> dict[str, str]:
@@ -709,7 +670,7 @@ def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
         table.key = replace(key, is_certain=True)
 
 
-def _views_of(
+def _tables_of(
     file: Source,
     options: Options,
     columns: set[str] | None,
@@ -718,7 +679,7 @@ def _views_of(
     *,
     ids_of: Collection[str],
     size: int,
-) -> list[TextView | Table]:
+) -> list[Table]:
     if format_suffix(file.path.name) in SEPARATORS:
         columns = set() if file.name in ids_of else columns
         start = f"{file.name}{SEPARATOR}"
@@ -732,46 +693,15 @@ def _views_of(
     # Of several, some may have none that is asked for.
     tables = [table for table in tables if table.values.shape[1] or table.name in ids_of]
     if not tables:
-        raise ValueError(_lacking(file.shown, file.name, columns))
-    return list(tables)
-
-
-def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
-    start = f"{name}{SEPARATOR}"
-    wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
-    if not wanted:
-        return no_columns(shown)
-    listed = ", ".join(map(repr, wanted[:3])) + (", ..." if len(wanted) > 3 else "")
-    return f"{shown} has none of the {len(wanted)} columns of the view {name!r} ({listed}); is it the right file?"
+        raise ValueError(no_columns(file.shown, file.name, columns))
+    return tables
 
 
 def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict[str, str]) -> pd.DataFrame:
-    def place(row: int) -> str:
-        return f"{table.shown}, {table.place(row)}"
-
-    start = f"{table.name}{SEPARATOR}"
-    typed = {}
-    for name in table.values.columns:
-        if columns is None or f"{start}{name}" in columns:
-            column = table.values[name]
-            is_number = pd.api.types.is_numeric_dtype(column.dtype)
-            kind = kinds.get(f"{start}{name}") or (NUMBER if is_number else TEXT)
-            typed[name] = as_kind(column, kind, options.decimal, place)
-    return pd.DataFrame(typed, index=table.values.index)
-
-
-def _part(
-    view: TextView | Table, ids: np.ndarray, key: Key | None, matching: Matching, wanted: set[str] | None
-) -> _Part:
-    if isinstance(view, Table):  # which was read whole
-        whole = filled_rows(view, ids, key, None, matching.name)
-        assert whole is not None  # only a table of targets is none
-        return _Part(whole, whole.values.iloc[:0], np.arange(len(whole.ids)), None, key)
-    table, columns = view.table, view.columns(key)
-    if not columns:
-        raise ValueError(_lacking(table.shown, table.name, wanted))
-    is_filled = view.is_filled(key)
-    check_filled(table, is_filled)
-    index = pd.Index(ids, name=matching.name)[is_filled]
-    names = pd.Index(list(columns.values()))
-    return _Part(View(table, None, index, names), view.empty(key), np.flatnonzero(is_filled), view, key)
+    own = {name: f"{table.name}{SEPARATOR}{name}" for name in table.values.columns}
+    frame = table.values[[name for name in own if columns is None or own[name] in columns]]
+    holds = {
+        name: kinds.get(own[name]) or (NUMBER if pd.api.types.is_numeric_dtype(dtype) else TEXT)
+        for name, dtype in frame.dtypes.items()
+    }
+    return as_kinds(frame, holds, options.decimal, lambda row: f"{table.shown}, {table.place(row)}")

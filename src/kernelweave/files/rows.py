@@ -215,10 +215,7 @@ def read_arrays(source: Source, options: Options, target: str | None) -> Loaded:
             members = {name: content[name] for name in content.files}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
-            raise ValueError(
-                f"{source.shown} holds Python objects, which are not read because they could run code; save arrays of "
-                "numbers or text, such as array.astype(float) or array.astype(str)"
-            ) from None
+            raise ValueError(_holds_objects(source.shown)) from None
         raise ValueError(f"{source.shown} cannot be read as {source.path.suffix[1:].upper()}: {error}") from error
     if not members:
         raise ValueError(f"{source.shown} is empty; it needs an array with a row for each sample")
@@ -291,26 +288,42 @@ def _array_key(ids: dict[str, np.ndarray], member: str, table: Table) -> Key | N
 
 def _array_frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
     if array.dtype.names is not None and array.ndim == 1:
-        frame = pd.DataFrame({name: _text(array[name]) for name in array.dtype.names})
-    elif array.ndim in (1, 2):
-        frame = pd.DataFrame(_text(array))
-        frame.columns = [view] if array.ndim == 1 else [str(j) for j in range(frame.shape[1])]
+        frame = pd.DataFrame({name: _texts(array[name]) for name in array.dtype.names})
     else:
-        raise ValueError(
-            f"{shown} has {array.ndim} dimensions; a view has two, samples and columns: reshape it, such as "
-            "array.reshape(len(array), -1)"
-        )
+        _check_dimensions(array.shape, shown)
+        frame = pd.DataFrame(_texts(array))
+        frame.columns = [view] if array.ndim == 1 else [str(j) for j in range(frame.shape[1])]
     if not len(frame) or not frame.shape[1]:
-        raise ValueError(f"{shown} is empty (shape {array.shape}); it needs a row for each sample")
+        raise ValueError(_is_empty(shown, array.shape))
     return frame
 
 
-def _text(array: np.ndarray) -> np.ndarray:
+def _texts(array: np.ndarray) -> np.ndarray:
+    """Text as objects, None where it is empty."""
     if array.dtype.kind not in "US":
         return array
-    array = array.astype(str).astype(object)
-    array[array == ""] = None
-    return array
+    texts = array.astype(str).astype(object)
+    texts[texts == ""] = None
+    return texts
+
+
+def _check_dimensions(shape: tuple[int, ...], shown: str) -> None:
+    if len(shape) not in (1, 2):
+        raise ValueError(
+            f"{shown} has {len(shape)} dimensions; a view has two, samples and columns: reshape it, such as "
+            "array.reshape(len(array), -1)"
+        )
+
+
+def _is_empty(shown: str, shape: tuple[int, ...]) -> str:
+    return f"{shown} is empty (shape {shape}); it needs a row for each sample"
+
+
+def _holds_objects(shown: str) -> str:
+    return (
+        f"{shown} holds Python objects, which are not read because they could run code; save arrays of numbers or "
+        "text, such as array.astype(float) or array.astype(str)"
+    )
 
 
 NPY = ".npy"
@@ -322,7 +335,7 @@ class ArrayRows(StoredRows):
     def __init__(self, array: np.ndarray, view: str, shown: str):
         check_layout(array.shape, array.dtype, shown)
         if not len(array):
-            raise ValueError(f"{shown} is empty (shape {array.shape}); it needs a row for each sample")
+            raise ValueError(_is_empty(shown, array.shape))
         self.array, self.shown, self.n_rows = array, shown, array.shape[0]
         self.columns = columns_of(array.shape, array.dtype, view)
 
@@ -407,21 +420,14 @@ def _from_file(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
 
 def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
     if dtype.hasobject:
-        raise ValueError(
-            f"{shown} holds Python objects, which are not read because they could run code; save arrays of numbers or "
-            "text, such as array.astype(float) or array.astype(str)"
-        )
+        raise ValueError(_holds_objects(shown))
     if dtype.names is not None:
         raise ValueError(
             f"{shown} holds records; save them as Parquet, such as pandas.DataFrame(array).to_parquet(...)"
         )
     if dtype.kind not in "fiubUS":
         raise ValueError(f"{shown} holds values of type {dtype}; turn them into numbers or text")
-    if len(shape) not in (1, 2):
-        raise ValueError(
-            f"{shown} has {len(shape)} dimensions; a view has two, samples and columns: reshape it, such as "
-            "array.reshape(len(array), -1)"
-        )
+    _check_dimensions(shape, shown)
     if 0 in shape[1:]:
         raise ValueError(f"{shown} has no columns (shape {shape}); a view needs one")
 
@@ -445,11 +451,9 @@ def as_frame(rows: np.ndarray, places: Sequence[int], dtypes: Sequence[np.dtype]
 
 def as_labels(values: np.ndarray) -> np.ndarray:
     """Text as objects, None where it is empty; numbers in the byte order of the machine."""
-    if values.dtype.kind not in "US":
-        return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
-    texts = values.astype(str).astype(object)
-    texts[texts == ""] = None
-    return texts
+    if values.dtype.kind in "US":
+        return _texts(values)
+    return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
 
 
 def _mapped(array: np.ndarray) -> tuple[Any, ...] | None:

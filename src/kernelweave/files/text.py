@@ -1,11 +1,12 @@
 """Tables in text files: CSV, TSV and relatives.
 
-`read_text` reads a file whole, in one pass. Lines are checked on their way to pandas: `Checked` is a stream of the
-records whose fields are as many as the header's, and keeps for each record its line and the cell of the ids, as it is
-written. One warning names the first odd cell of columns of text that are almost columns of numbers (`OddCells`).
+Lines are checked on their way to pandas: `Checked` is a stream of the records whose fields are as many as the header's,
+and keeps for each record its line and the cell of the ids, as it is written. `parsed` is the one place where pandas
+reads them, in one frame or in several; `cells.Columns` looks at each frame.
 
-`scan` leaves the rows in the file and keeps the ids, the line of each row, which rows hold nothing, and which columns
-hold numbers where that is not given; `TextView.chunks` then parses the rows that are wanted, some at a time.
+`read_text` keeps the one frame that a pass over the file makes. `scan` keeps of its frames the ids, the line of each
+row, which rows hold nothing, and which columns hold numbers where that is not given; `TextTable.chunks` then parses the
+rows that are wanted, some at a time.
 """
 
 from __future__ import annotations
@@ -16,36 +17,19 @@ import gzip
 import lzma
 import re
 import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, compress, islice
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .._warnings import warn
-from ..validation.inputs import spelled_number
-from .base import (
-    NUMBER,
-    TEXT,
-    Key,
-    Kinds,
-    Loaded,
-    Options,
-    Source,
-    Stamp,
-    Table,
-    as_kind,
-    check_once,
-    divided,
-    empty_column,
-    key_of,
-    key_place,
-    unique_names,
-)
+from .base import Key, Loaded, Options, Source, Stamp, Table, check_once, divided, key_of, key_place, unique_names
+from .cells import TEXT, Columns, as_kinds, without_blanks
 
 SEPARATORS = {".csv": ",;\t|", ".tsv": "\t,;|", ".tab": "\t,;|", ".txt": "\t,;| "}
 COMPRESSIONS = (".gz", ".bz2", ".xz")
@@ -182,6 +166,14 @@ def _is_open(lines: list[str], sep: str) -> bool:
     return False
 
 
+class Header(NamedTuple):
+    """What stands above the rows: the separator, the names of the columns, and the position of the ids."""
+
+    sep: str
+    names: list[str]
+    place: int | None
+
+
 class Checked:
     """The records of a table as a stream of text for pandas; what it finds on the way is kept.
 
@@ -190,17 +182,9 @@ class Checked:
     is given the stream has only those of which it is true.
     """
 
-    def __init__(
-        self,
-        records: Iterator[Record],
-        sep: str,
-        names: list[str],
-        place: int | None,
-        shown: str,
-        *,
-        rows: Iterable[Any] | None = None,
-    ):
-        self._records, self._sep, self._names, self._place, self.shown = records, sep, names, place, shown
+    def __init__(self, records: Iterator[Record], header: Header, shown: str, *, rows: Iterable[Any] | None = None):
+        self._records, self._shown = records, shown
+        self._sep, self._names, self._place = header
         self._texts = self._checked() if rows is None else compress(self._checked(), rows)
         self.lines: list[int] = []
         self.cells: list[str] = []
@@ -263,132 +247,13 @@ class Checked:
         remedy = "put cells that contain the separator in quotation marks" if found > expected else "fill the line up"
         first = record.cell(0, self._sep)
         return (
-            f"{self.shown}, line {record.line} (which begins with {first[:40]!r}): {found} fields where the header "
+            f"{self._shown}, line {record.line} (which begins with {first[:40]!r}): {found} fields where the header "
             f"has {expected} columns, separated by {sep}; {remedy}, or pass the separator as sep="
         )
 
 
-SHARE = 0.9  # of cells that are numbers, above which the others are probably mistakes
-_CELLS_TRIED = 25  # cells of a column that are looked at first; most columns of text have no number among them
-_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
-_COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
-
-
-@dataclass
-class _Counts:
-    """Cells of one column: how many there are, how many are numbers, and how many numbers with a comma."""
-
-    n_cells: int = 0
-    n_numbers: int = 0
-    n_commas: int = 0
-    odd: tuple[int, str] | None = None  # line and text of the first cell that is no number
-    comma: tuple[int, str] | None = None  # and of the first number with a comma
-
-
-class OddCells:
-    """Columns in which few cells, or decimal commas, keep the others from being numbers; rows are added in blocks."""
-
-    def __init__(self, shown: str, decimal: str):
-        self._shown, self._decimal = shown, decimal
-        self._counts: defaultdict[str, _Counts] = defaultdict(_Counts)
-
-    def add(self, frame: pd.DataFrame, lines: np.ndarray) -> None:
-        numbers = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
-        there = (~np.isnan(frame[numbers].to_numpy(dtype=np.float64))).sum(axis=0).tolist()
-        for name, n_numbers in zip(numbers, there, strict=True):
-            counts = self._counts[str(name)]
-            counts.n_cells += n_numbers
-            counts.n_numbers += n_numbers
-        for name in frame.columns.difference(numbers, sort=False):
-            _count(frame[name], lines, self._decimal, self._counts[str(name)])
-
-    def warn(self) -> None:
-        found = [(name, counts) for name, counts in self._counts.items() if _is_odd(counts)]
-        if not found:
-            return
-        name, counts = found[0]
-        others = f" (and so in {len(found) - 1} more columns)" if len(found) > 1 else ""
-        if _has_commas(counts) and counts.comma is not None:
-            line, value = counts.comma
-            reason = f"its numbers have commas, {value!r}"
-            remedy = "pass decimal=',' if these are decimal commas, and remove them if they are not"
-        else:
-            line, value = counts.odd or (0, "")
-            reason = f"{counts.n_numbers} of {counts.n_cells} cells are numbers and this one is {value!r}"
-            remedy = f"correct the cell, or pass na_values=[{value!r}] if it means that the value is missing"
-        warn(
-            f"{self._shown}, line {line}, column {name!r}: the column is read as text, because {reason}{others}; "
-            f"{remedy}"
-        )
-
-
-def _count(column: pd.Series, lines: np.ndarray, decimal: str, counts: _Counts) -> None:
-    there = column.notna().to_numpy()
-    counts.n_cells += int(there.sum())
-    step = max(1, len(column) // _CELLS_TRIED)
-    tried = [
-        (line, cell) for line, cell in zip(lines[::step], column.iloc[::step], strict=True) if isinstance(cell, str)
-    ]
-    words = [(int(line), cell) for line, cell in tried if _NUMBER.fullmatch(cell) is None]
-    if 2 * len(words) > len(tried) or not there.any():
-        counts.odd = counts.odd or next(iter(words), None)
-        return
-    texts = column[there].astype(str)
-    numbers = pd.to_numeric(texts.str.replace(decimal, ".", regex=False), errors="coerce").notna().to_numpy()
-    commas = np.zeros(len(texts), dtype=bool)
-    if decimal == ".":
-        commas = texts.str.fullmatch(_COMMA).to_numpy(dtype=bool)
-    rows = np.flatnonzero(there)
-    counts.n_numbers += int(numbers.sum())
-    counts.n_commas += int((commas & ~numbers).sum())
-    counts.odd = counts.odd or _first(~numbers, texts, lines[rows])
-    counts.comma = counts.comma or _first(commas, texts, lines[rows])
-
-
-def _first(chosen: np.ndarray, texts: pd.Series, lines: np.ndarray) -> tuple[int, str] | None:
-    if not chosen.any():
-        return None
-    place = int(np.flatnonzero(chosen)[0])
-    return int(lines[place]), texts.iloc[place]
-
-
-def _has_commas(counts: _Counts) -> bool:
-    return counts.n_commas > 0 and counts.n_numbers + counts.n_commas == counts.n_cells
-
-
-def _is_odd(counts: _Counts) -> bool:
-    return _has_commas(counts) or SHARE * counts.n_cells < counts.n_numbers < counts.n_cells
-
-
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-
-
-class Header(NamedTuple):
-    """What stands above the rows: the separator, the names of the columns, and the position of the ids."""
-
-    sep: str
-    names: list[str]
-    place: int | None
-
-    def has_certain_ids(self, wanted: Any) -> bool:
-        return self.place is not None and self.names[self.place] in ("", wanted)
-
-    def key(self, cells: list[str], name: str, wanted: Any) -> Key:
-        return key_of(self.names[self.place or 0], name, cells, wanted, is_raw=True)
-
-
-def read_text(source: Source, options: Options, target: str | None) -> Loaded:
-    with opened(source, options) as handle:
-        header, records = started(handle, source, options, target)
-        warn_of_no_header(header.names, source)
-        stream = Checked(records, header.sep, header.names, header.place, source.shown)
-        frame = pd.read_csv(stream, **parsing(header, options))
-        stream.finish()
-        frame = stripped(frame).copy()  # in a few blocks: pandas' parser makes one of each column, slow from then on
-        if len(frame) == stream.n_trailing:
-            raise ValueError(no_rows(source))
-        return _as_table(frame, header, stream, source, options, target)
 
 
 @contextmanager
@@ -418,30 +283,6 @@ def started(handle: IO[str], source: Source, options: Options, target: str | Non
     check_once(names, [options.id_of(source), target], source.shown)
     place = key_place(names, options.id_of(source), target, source)
     return Header(sep, names, place), chain(start, records)
-
-
-def no_rows(source: Source) -> str:
-    return f"{source.shown} has column names and no rows; it needs a line for each sample"
-
-
-def _as_table(
-    frame: pd.DataFrame, header: Header, stream: Checked, source: Source, options: Options, target: str | None
-) -> Loaded:
-    names, place = header.names, header.place
-    # A separator at the end of each line makes a column without name and values.
-    kept = [j for j, name in enumerate(names) if name or j == place or not frame[j].isna().all()]
-    unique = unique_names(names, source.shown)
-    frame = frame.set_axis(unique, axis=1)
-    frame = frame[[unique[j] for j in kept]] if len(kept) < len(names) else frame
-    lines = np.array(stream.lines)
-    key = None
-    if place is not None:
-        key = header.key(stream.cells, unique[place], options.id_of(source))
-    odd = OddCells(source.shown, options.decimal)
-    odd.add(frame.drop(columns=key.name) if key is not None and key.is_certain else frame, lines)
-    odd.warn()
-    table = Table(source.name, source.shown, frame, key, lines, n_trailing=stream.n_trailing)
-    return divided(table, target, options.id_of(source))
 
 
 def _handle(source: Source, options: Options) -> IO[str]:
@@ -499,137 +340,110 @@ def warn_of_no_header(names: list[str], source: Source) -> None:
         )
 
 
-def parsing(header: Header, options: Options) -> dict[str, Any]:
-    """Arguments of `pandas.read_csv` for the rows below a header; columns are named by position."""
-    return {
-        "sep": header.sep,
-        "header": None,
-        "names": range(len(header.names)),
-        "index_col": False,
-        "decimal": options.decimal,
-        "na_values": options.na_values,
-        "skipinitialspace": header.sep != " ",
-        "skip_blank_lines": False,
-        "low_memory": False,
-    }
+def parsed(
+    stream: Checked,
+    header: Header,
+    options: Options,
+    places: list[int],
+    *,
+    texts: Sequence[int] = (),
+    size: int | None = None,
+) -> Iterator[pd.DataFrame]:
+    """The columns at some places, named by position, in frames of `size` rows or in one; which cells are missing.
+
+    `texts` are places of columns that are not to be taken for numbers.
+    """
+    if not places:
+        n_rows = sum(1 for _ in stream)
+        yield pd.DataFrame(index=range(n_rows))
+        return
+    reader = pd.read_csv(
+        stream,
+        sep=header.sep,
+        header=None,
+        names=range(len(header.names)),
+        usecols=places,
+        index_col=False,
+        dtype=dict.fromkeys(texts, str) or None,  # pandas takes long over a dictionary
+        decimal=options.decimal,
+        na_values=options.na_values,
+        skipinitialspace=header.sep != " ",
+        skip_blank_lines=False,
+        low_memory=False,
+        iterator=True,
+        chunksize=size,
+    )
+    with reader:
+        for frame in reader:
+            stream.finish()
+            # In a few blocks: pandas' parser makes one of each column, slow from then on.
+            yield _stripped(frame).copy()
 
 
-def stripped(frame: pd.DataFrame) -> pd.DataFrame:
+def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     """Text without blanks around it: "ill " and "ill" are one category, and a quoted blank cell is empty."""
     for name in frame.columns[[pd.api.types.is_string_dtype(dtype) for dtype in frame.dtypes]]:
         # Truth values with gaps are objects too.
-        column = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
-        frame[name] = column.astype(frame[name].dtype)
+        frame[name] = frame[name].map(without_blanks).astype(frame[name].dtype)
     return frame
 
 
-_N_TRIED = 8  # cells of a row that are looked at before all of them are
-# What `pandas.read_csv` takes as missing.
-_MISSING = frozenset(
-    {
-        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"),
-        *("NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
-    }
-)
+@dataclass(kw_only=True)
+class TextTable(Table):
+    """A table in a text file, after the first pass; `values` have its rows, without columns.
 
-
-class Scanned(Checked):
-    """The records of a table, and which rows and columns hold nothing.
-
-    The columns `places` make a row one that holds something.
-    """
-
-    def __init__(
-        self,
-        records: Iterator[Record],
-        header: Header,
-        source: Source,
-        *,
-        places: list[int],
-        is_missing: Callable[[str], bool],
-    ):
-        super().__init__(records, header.sep, header.names, header.place, source.shown)
-        self._places, self._is_missing = places, is_missing
-        self.unused = {place for place in places if not header.names[place]}  # columns without name and values
-        self.empty_rows: list[bool] = []
-
-    def _taken(self, record: Record) -> str:
-        text = super()._taken(record)
-        self.unused -= {place for place in self.unused if not self._is_missing(record.cell(place, self._sep))}
-        self.empty_rows.append(self._is_empty_row(record))
-        return text
-
-    def _is_empty_row(self, record: Record) -> bool:
-        for places in (self._places[:_N_TRIED], self._places[_N_TRIED:]):
-            cells = record.fields
-            if cells is None:
-                cells = record.text.split(self._sep, places[-1] + 1) if places else []
-            if not all(self._is_missing(cells[place]) for place in places):
-                return False
-        return True
-
-
-@dataclass(frozen=True)
-class TextView:
-    """A view in a text file, after the first pass.
-
-    `table` has ids and lines of all rows, and values without columns. `names` are the columns of the view, with the
-    first one where that may hold ids and may hold values; that one does not count in `empty_rows`.
+    `names` and `kinds` are those of the columns, by position, with the first one where that may hold ids and may hold
+    values. `filled` says which rows hold something, in that column (second row) and in others (first row).
     """
 
     source: Source
     options: Options
     header: Header
-    table: Table
     names: dict[int, str]
     kinds: dict[int, str]
-    empty_rows: np.ndarray
+    filled: np.ndarray
     stamp: Stamp
 
-    def columns(self, key: Key | None) -> dict[int, str]:
-        return {j: name for j, name in self.names.items() if key is None or j != self.header.place}
+    def without_key(self, key: Key) -> None:
+        self.names = {place: name for place, name in self.names.items() if place != self.header.place}
 
-    def is_filled(self, key: Key | None) -> np.ndarray:
-        filled = ~self.empty_rows
-        if key is None and self.header.place in self.names and self.table.key is not None:
-            is_missing = missing_cells(self.options)
-            filled |= np.array([not is_missing(cell) for cell in self.table.key.values])
-        return filled[: self.table.n_rows]
+    @property
+    def features(self) -> pd.Index:
+        return pd.Index(list(self.names.values()))
 
-    def empty(self, key: Key | None) -> pd.DataFrame:
-        return pd.DataFrame({name: empty_column(self.kinds[j]) for j, name in self.columns(key).items()})
+    def is_filled(self) -> np.ndarray:
+        filled = self.filled if self.header.place in self.names else self.filled[:1]
+        return np.logical_or.reduce(filled)[: self.n_rows]
 
-    def chunks(self, rows: np.ndarray, key: Key | None, size: int) -> Iterator[pd.DataFrame]:
-        """The rows of which `rows` is true, `size` at a time, as the frames that `empty` describes."""
-        if self.stamp.has_changed():
-            raise ValueError(f"{self.source.shown} has changed since its ids were read; read it again")
-        columns = self.columns(key)
-        lines = self.table.lines[: len(rows)][rows] if self.table.lines is not None else np.flatnonzero(rows)
+    def chunks(self, rows: np.ndarray, size: int) -> Iterator[pd.DataFrame]:
+        names = list(self.names.values())
+        kinds = {name: self.kinds[place] for place, name in self.names.items()}
+        numbered = np.flatnonzero(rows)
         done = 0
+
+        def where(row: int) -> str:
+            return f"{self.shown}, {self.place(numbered[done + row])}"
+
+        if not rows.any():
+            yield as_kinds(pd.DataFrame(columns=names, dtype=np.float64), kinds, self.options.decimal, where)
+            return
+        if self.stamp.has_changed():
+            raise ValueError(f"{self.shown} has changed since its ids were read; read it again")
         with opened(self.source, self.options) as handle:
             header, records = started(handle, self.source, self.options, None)
-            stream = Checked(records, header.sep, header.names, None, self.source.shown, rows=rows)
-            texts = [j for j in columns if self.kinds[j] == TEXT]
-            for frame in _parsed(stream, header, self.options, list(columns), texts, size):
-                yield self._typed(frame, columns, lines[done : done + len(frame)])
+            stream = Checked(records, Header(header.sep, header.names, None), self.shown, rows=rows)
+            texts = [place for place in self.names if self.kinds[place] == TEXT]
+            for frame in parsed(stream, header, self.options, [*self.names], texts=texts, size=size):
+                yield as_kinds(frame.set_axis(names, axis=1), kinds, self.options.decimal, where)
                 done += len(frame)
 
-    def _typed(self, frame: pd.DataFrame, columns: dict[int, str], lines: np.ndarray) -> pd.DataFrame:
-        def place(row: int) -> str:
-            return f"{self.source.shown}, line {lines[row]}"
 
-        # Columns of numbers all at once: pandas takes long over one after the other.
-        kept = frame.dtypes[[self.kinds[j] == NUMBER for j in frame.columns]]
-        numbers = [j for j, dtype in kept.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiub"]
-        typed = pd.DataFrame(frame[numbers].to_numpy(dtype=np.float64), columns=[columns[j] for j in numbers])
-        if len(numbers) == len(columns):
-            return typed
-        others = {
-            columns[j]: as_kind(frame[j].rename(columns[j]), self.kinds[j], self.options.decimal, place)
-            for j in frame.columns.difference(numbers, sort=False)
-        }
-        others = pd.DataFrame(others).reset_index(drop=True)
-        return pd.concat([typed, others], axis=1)[list(columns.values())]
+def read_text(source: Source, options: Options, target: str | None) -> Loaded:
+    table, names, (frame,) = _read(source, options, target)
+    frame = frame if len(table.names) == frame.shape[1] else frame[[*table.names]]
+    frame = frame.set_axis([*table.names.values()], axis=1)
+    whole = Table(source.name, source.shown, frame, table.key, table.lines, n_trailing=table.n_trailing)
+    return divided(whole, target, options.id_of(source), names)
 
 
 def scan(
@@ -640,75 +454,67 @@ def scan(
     kinds: Mapping[str, str],
     target: str | None = None,
     size: int,
-) -> TextView:
+) -> TextTable:
     """Read a text file for its ids, its empty rows and, where `kinds` does not have them, the kinds of its columns.
 
     The column of the `target` holds no ids, and is no part of the view unless `columns` names it.
     """
-    stamp = Stamp(source.path)
-    is_missing = missing_cells(options)
+    return _read(source, options, target, columns=columns, known=kinds, size=size)[0]
+
+
+def _read(
+    source: Source,
+    options: Options,
+    target: str | None,
+    *,
+    columns: set[str] | None = None,
+    known: Mapping[str, str] = MappingProxyType({}),
+    size: int | None = None,
+) -> tuple[TextTable, list[str], list[pd.DataFrame]]:
+    """One pass: the table, the names of all columns that count, and without a `size` of blocks all rows."""
+    stamp, wanted = Stamp(source.path), options.id_of(source)
+    frames, filled, n_rows = [], [], 0
     with opened(source, options) as handle:
         header, records = started(handle, source, options, target)
         warn_of_no_header(header.names, source)
         names = unique_names(header.names, source.shown)
-        is_certain = header.has_certain_ids(options.id_of(source))
-        places = [j for j, name in enumerate(names) if (name != target if columns is None else name in columns)]
-        places = [j for j in places if not (is_certain and j == header.place)]
-        values = [j for j in places if j != header.place]
-        stream = Scanned(records, header, source, places=values, is_missing=is_missing)
-        undecided = [j for j in places if names[j] not in kinds]
-        found, odd = _decided(stream, header, options, undecided, names, size)
-    if len(stream.lines) == stream.n_trailing:
-        raise ValueError(no_rows(source))
-    odd.warn()
-    key = None if header.place is None else header.key(stream.cells, names[header.place], options.id_of(source))
-    frame = pd.DataFrame(index=range(len(stream.lines)))
-    table = Table(source.name, source.shown, frame, key, np.array(stream.lines), n_trailing=stream.n_trailing)
-    used = {j: names[j] for j in places if j not in stream.unused}
-    decided = {j: kinds.get(name) or found.of(j) for j, name in used.items()}
-    return TextView(source, options, header, table, used, decided, np.array(stream.empty_rows), stamp)
-
-
-def missing_cells(options: Options) -> Callable[[str], bool]:
-    given = [] if options.na_values is None else np.atleast_1d(np.asarray(options.na_values, dtype=object)).tolist()
-    texts = _MISSING | {str(value) for value in given}
-    numbers = {number for value in given if (number := spelled_number(str(value), ".")) is not None}
-
-    def is_missing(cell: str) -> bool:
-        cell = cell.strip()
-        return cell in texts or (bool(numbers) and spelled_number(cell, options.decimal) in numbers)
-
-    return is_missing
-
-
-def _decided(
-    stream: Scanned, header: Header, options: Options, undecided: list[int], names: list[str], size: int
-) -> tuple[Kinds, OddCells]:
-    kinds, odd = Kinds(), OddCells(stream.shown, options.decimal)
-    if not undecided:
-        for _ in stream:
-            pass
-        return kinds, odd
-    done = 0
-    for frame in _parsed(stream, header, options, undecided, [], size):
-        kinds.add(frame)
-        lines = np.array(stream.lines[done : done + len(frame)])
-        odd.add(frame.set_axis([names[j] for j in frame.columns], axis=1), lines)
-        done += len(frame)
-    return kinds, odd
-
-
-def _parsed(
-    stream: Checked, header: Header, options: Options, places: list[int], texts: list[int], size: int
-) -> Iterator[pd.DataFrame]:
-    arguments: dict[str, Any] = parsing(header, options)
-    try:
-        reader = pd.read_csv(stream, **arguments, usecols=places, dtype=dict.fromkeys(texts, str), chunksize=size)
-    except pd.errors.EmptyDataError:
-        stream.finish()
-        return
-    with reader:
-        for frame in reader:
-            stream.finish()
-            yield stripped(frame)
-    stream.finish()
+        place = header.place
+        given = None if place is None else header.names[place]
+        is_ids = [j == place and given in ("", wanted) and name != target for j, name in enumerate(names)]
+        left_out = target if size is not None else None
+        is_wanted = [name != left_out if columns is None else name in columns for name in names]
+        places = [j for j in range(len(names)) if is_wanted[j] and not is_ids[j]]
+        undecided = [j for j in places if names[j] not in known]
+        found, is_used = Columns(names, options.decimal), np.zeros(len(places), dtype=bool)
+        is_first = np.array([j == place for j in places], dtype=bool)
+        stream = Checked(records, header, source.shown)
+        for frame in parsed(stream, header, options, places, size=size):
+            lines = np.array(stream.lines[n_rows : n_rows + len(frame)])
+            found.add(frame if len(undecided) == len(places) else frame[undecided], lines)
+            there = frame.notna().to_numpy()
+            is_used |= there.any(axis=0)
+            filled.append(np.stack([there[:, ~is_first].any(axis=1), there[:, is_first].any(axis=1)]))
+            n_rows += len(frame)
+            if size is None:
+                frames.append(frame)
+    if n_rows == stream.n_trailing:
+        raise ValueError(f"{source.shown} has column names and no rows; it needs a line for each sample")
+    found.warn(source.shown)
+    # A separator at the end of each line makes a column without name and values.
+    used = {j: names[j] for j, seen in zip(places, is_used, strict=True) if seen or header.names[j] or j == place}
+    table = TextTable(
+        name=source.name,
+        shown=source.shown,
+        values=pd.DataFrame(index=range(n_rows)),
+        key=None if place is None else key_of(header.names[place], names[place], stream.cells, wanted, is_raw=True),
+        lines=np.array(stream.lines),
+        n_trailing=stream.n_trailing,
+        source=source,
+        options=options,
+        header=header,
+        names=used,
+        kinds={j: known.get(name) or found.kind(j) for j, name in used.items()},
+        filled=np.concatenate(filled, axis=1),
+        stamp=stamp,
+    )
+    return table, [name for j, name in enumerate(names) if j in used or j == place], frames
