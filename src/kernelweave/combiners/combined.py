@@ -491,7 +491,7 @@ def restored(combiner: Any, record: Any, theta: np.ndarray) -> CombinedKernel:
     """The combined kernel of a combiner and a record from a file."""
     if isinstance(record, CombinedKernel):
         return record
-    return record.restored(combiner, theta) if isinstance(record, Record) else combiner._kernel_of(record, theta)
+    return combiner._kernel_of(record, theta) if isinstance(record, KernelStack) else record.restored(combiner, theta)
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
