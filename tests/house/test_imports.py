@@ -37,7 +37,7 @@ ALLOWED = {
     | {"views", "kernels", "combiners", "estimators", "reduction", "recipes"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
-    "saving": FRAMES | {"_version", "recipes", *BELOW},
+    "saving": FRAMES | {"_version", "views", "kernels", "machines", "features", "engines", "combiners", "estimators"},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "persistence": {"saving"},
     "experiments": set(),

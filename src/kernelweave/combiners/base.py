@@ -24,11 +24,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from .._warnings import warn
-from ..kernels import Kernel
+from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import is_number, shown
-from .combined import CombinedKernel
+from ..validation.schemas import Schema, Sizes, agree, is_own, numbers, object_of, refuse
+from .combined import RECORDS, CombinedKernel, ExplicitState
 
 __all__ = ["Combiner", "FitControl", "fit_combiner", "with_targets"]
 
@@ -49,6 +50,8 @@ class Combiner(ABC, BaseEstimator):
 
     reads_gram = True
     by_kernel: tuple[str, ...] = ()
+    _records: tuple[type, type] = KernelStack, ExplicitState  # of its kernels, of samples and of explicit features
+    _uses_all = False  # whether kernels without a weight are used, too
 
     @property
     def methods(self) -> frozenset[str]:
@@ -135,6 +138,46 @@ class Combiner(ABC, BaseEstimator):
             elif parameter in self.by_kernel:
                 other.set_params(**{parameter: entries_of(value, names, kept)})
         return other
+
+    def _kernel_of(self, stack: Any, theta: np.ndarray) -> CombinedKernel:
+        """The kernel with these parameters over a stack from a file; a weighted sum by default."""
+        if hasattr(self, "kernel"):
+            return self.kernel(stack, theta)
+        from .weighted import WeightedSum  # it imports this module
+
+        return WeightedSum(stack, theta, owner=type(self).__name__)
+
+    def _check_record(self, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+        """Refuse a record and parameters from a file that do not fit the combiner."""
+        agree(sizes, "kernels", len(theta), f"{path}._theta")
+        stack = record if isinstance(record, KernelStack) else record.stack
+        used = (theta != 0) | self._uses_all
+        if not used.any() or (used & ~stack.active).any():
+            refuse(f"{path}._theta", "uses no kernel, or one of which nothing is kept")
+
+
+def check_record(combiner: Combiner, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+    if not is_own(type(record)) and not is_own(type(combiner)):
+        return
+    if type(record) is not combiner._records[isinstance(record, ExplicitState)]:
+        refuse(f"{path}._state", f"is a {type(record).__name__}, which {type(combiner).__name__} never has")
+    combiner._check_record(record, theta, sizes, path)
+
+
+def _check_combined(value: Any, sizes: Sizes, path: str) -> None:
+    fields = vars(value)
+    check_record(value.combiner_, fields["_state"], fields["_theta"], sizes, path)
+
+
+# What a file holds in the place of the attribute `_kernel` of a model.
+COMBINED = Schema(
+    {
+        "_state": object_of(RECORDS, "columns", "kernels", "support"),
+        "_theta": numbers("parameters"),
+        "combiner_": object_of(Combiner),
+    },
+    _check_combined,
+)
 
 
 def fit_combiner(combiner: Combiner, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:

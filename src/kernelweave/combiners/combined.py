@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,7 +27,65 @@ from ..kernels.tiles.sums import TiledFunction
 from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..stacks import FitControl, training
+from ..stacks.explicit import Features, NoFeatures
+from ..validation.schemas import Schema, Sizes, count, is_own, object_of, refuse, several
 from ..views import Views
+
+
+class Record:
+    """What a file holds in the place of a combined kernel, beside the combiner and theta: plain data.
+
+    Of a weighted sum, a product and a form without diagonals it is the `KernelStack`; of other kernels with samples the
+    record beside them (`GatedSum` has `GatedStack`), whose name is in files; of a user's kernel the kernel itself. What
+    the combiner has already (the gating model, the layout of theta, a form) is not written twice.
+    """
+
+    taken: tuple[str, ...] = ()  # attributes of the kernel, by the same names
+
+    def __init__(self, **fields: Any):
+        self.__dict__.update(fields)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        return cls(**{name: getattr(kernel, name) for name in cls.taken})
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> CombinedKernel:
+        raise NotImplementedError
+
+
+class ExplicitState(Record):
+    """Of explicit features: ``stack`` (the kernels, without samples), ``maps``, ``n_samples`` (of the fit)."""
+
+    _saved = Schema(
+        {
+            "stack": object_of(KernelStack, "columns", "kernels", support="nobody"),
+            "maps": several(object_of("FeatureMap", "columns"), "kernels"),
+            "n_samples": count(),
+        }
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        stack = kernel.stack
+        explicit = {"stack": stack.reservoir, "maps": stack.maps, "n_samples": stack.n_samples}
+        return cls(**explicit, **vars(super().of(kernel)))
+
+    def features(self) -> Features:
+        return Features(self.stack, self.maps, None, self.n_samples)
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> CombinedKernel:
+        return combiner._kernel_of(self.features(), theta)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if self.stack.n_samples:
+            refuse(f"{path}.stack", "holds training samples")
+        for m, found in enumerate(self.maps):
+            if isinstance(found, NoFeatures) and self.stack.active[m]:
+                refuse(f"{path}.maps[{m}]", "lacks the features of a kernel that is used")
 
 
 class CombinedKernel(ABC):
@@ -265,6 +323,9 @@ class CombinedKernel(ABC):
         """What a fitted estimator shows of this kernel, by attribute name; nothing by default."""
         return {}
 
+    def _record(self) -> Any:
+        return self.stack if self.of_samples else ExplicitState.of(self)
+
 
 class KernelsTimesAmplitudes(CombinedKernel):
     """k(x, z) = sum_m a_m(x) k_m(x, z) a_m(z): weights, or gates, as an amplitude of each kernel for each sample.
@@ -416,6 +477,21 @@ class PointwiseKernel(CombinedKernel):
     @property
     def _used(self) -> list[int]:
         return np.flatnonzero(self.active).tolist()
+
+
+RECORDS = (KernelStack, Record, CombinedKernel)
+
+
+def record_of(kernel: CombinedKernel) -> Any:
+    """What a file holds in the place of a combined kernel."""
+    return kernel._record() if is_own(type(kernel)) else kernel
+
+
+def restored(combiner: Any, record: Any, theta: np.ndarray) -> CombinedKernel:
+    """The combined kernel of a combiner and a record from a file."""
+    if isinstance(record, CombinedKernel):
+        return record
+    return combiner._kernel_of(record, theta) if isinstance(record, KernelStack) else record.restored(combiner, theta)
 
 
 def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:

@@ -37,11 +37,26 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from .._warnings import warn
 from ..kernels import KernelStack, Linear
-from ..kernels.base import ViewKernel
+from ..kernels.base import ViewKernel, n_features_of
+from ..kernels.normalization import NORMALIZATIONS
 from ..kernels.points import PointKernel
 from ..kernels.vectors import squared_norms
 from ..solvers.base import above_rounding
 from ..validation import Choice, check, shown
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    anything,
+    flag,
+    maybe,
+    number,
+    numbers,
+    object_of,
+    one_of,
+    optional,
+    refuse,
+    text,
+)
 from ..views import Views
 
 METHODS = ("view", "kpca", "map")
@@ -51,6 +66,19 @@ class ViewFeatures:
     """The features of a kernel's view, normalised."""
 
     by_kernel = False  # whether new samples must be compared with all training samples
+
+    _saved = Schema(
+        {
+            "method": one_of(*NORMALIZATIONS),
+            "names": anything,
+            "label": text,
+            "largest": number(positive=True),
+            "scales": flag,
+            "factor": number(),
+            "mean": maybe(numbers("own")),
+            "kernel": object_of(PointKernel),
+        }
+    )
 
     def fit(self, stack: KernelStack, m: int) -> Any:
         kernel, self.method = stack.kernels[m], stack.normalizers[m].method
@@ -137,6 +165,17 @@ class ViewFeatures:
                 "normalisation to a unit diagonal",
             )
 
+    def n_read(self, stack: KernelStack, m: int) -> int:
+        """How many numbers `read` gives of a sample."""
+        return n_features_of(stack.kernels[m])
+
+    def check_kernel(self, stack: KernelStack, m: int, path: str, is_read: bool) -> None:
+        """Refuse features from a file that are not those of kernel m."""
+        if not isinstance(stack.kernels[m], ViewKernel):
+            refuse(path, "takes the features of a kernel that has none")
+        elif self.mean is not None and len(self.mean) != self.n_read(stack, m):
+            refuse(f"{path}.mean", f"has {len(self.mean)} numbers where {self.n_read(stack, m)} are expected")
+
 
 class KernelFeatures:
     """Features from kernel values: kernel PCA, or the empirical kernel map k(x, training samples).
@@ -147,6 +186,16 @@ class KernelFeatures:
     """
 
     by_kernel = True
+
+    _saved = Schema(
+        {
+            "method": one_of("kpca", "map"),
+            "names": anything,
+            "kernel": object_of(PointKernel),
+            "training": maybe(numbers("reference", "values")),
+            "eigenvalues": optional(anything),
+        }
+    )
 
     def __init__(self, method: str):
         self.method = method
@@ -190,6 +239,19 @@ class KernelFeatures:
     @property
     def _inverse(self) -> np.ndarray:
         return np.divide(1.0, self.eigenvalues, out=np.zeros_like(self.eigenvalues), where=self.eigenvalues > 0.0)
+
+    def n_read(self, stack: KernelStack, m: int) -> int:
+        return stack.n_samples
+
+    def check_kernel(self, stack: KernelStack, m: int, path: str, is_read: bool) -> None:
+        if is_read and not stack.active[m]:
+            refuse(path, "reads a kernel of which nothing is kept")
+        if self.training is not None and len(self.training) != stack.n_samples:
+            refuse(f"{path}.training", f"has {len(self.training)} rows where {stack.n_samples} are expected")
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if self.training is not None:
+            numbers("values")(vars(self).get("eigenvalues"), sizes, f"{path}.eigenvalues")
 
 
 def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | KernelFeatures]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations_with_replacement, groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,9 +25,25 @@ from ..machines.base import Operand
 from ..solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ..stacks import TrainingStack, training
 from ..stacks.tiles import kept_images
+from ..validation.schemas import Schema, numbers, object_of
 from ..views import Views
-from .combined import CombinedKernel
+from .combined import CombinedKernel, Record
 from .descent import KernelFamily, support_rows
+
+
+class AugmentedStack(Record):
+    """``samples``: k_m(x, x) of each training sample."""
+
+    _saved = Schema(
+        {"stack": object_of(KernelStack, "columns", "kernels", "support"), "samples": numbers("support", "kernels")}
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        return cls(stack=kernel.stack, samples=kernel.diagonals)
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> FormKernel:
+        return FormKernel(self.stack, theta, combiner.kernel_form(self.stack.n_kernels), self.samples)
 
 
 class FormKernel(CombinedKernel):
@@ -100,6 +116,9 @@ class FormKernel(CombinedKernel):
     def restrict(self, index: np.ndarray) -> FormKernel:
         diagonals = None if self.diagonals is None else self.diagonals[index]
         return self._over(self.stack.restrict(index, self.active), diagonals=diagonals, base=None)
+
+    def _record(self) -> Any:
+        return self.stack if self.diagonals is None else AugmentedStack.of(self)
 
 
 class FormFamily(KernelFamily):

@@ -44,6 +44,7 @@ from sklearn.base import BaseEstimator
 from ..arrays import place_of, precision_of
 from ..solvers.tiles import open_gates, score_slopes
 from ..validation import Choice, Constraints, Whole, check_parameters
+from ..validation.schemas import Schema, numbers, one_of, optional
 
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite
 NORMS = ("unit", "paper")
@@ -75,6 +76,8 @@ class Gate(ABC, BaseEstimator):
     learns = True
     per_sample = False
     codes_pullback: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+
+    _saved = Schema({"norm": optional(one_of(*NORMS))})
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
         """Learn what the scores need beside theta from the gating inputs of the training samples; nothing here."""
@@ -173,6 +176,10 @@ class Gate(ABC, BaseEstimator):
         sizes = xp.sum(gates**2 if self.norm == "unit" else gates, axis=1, keepdims=True)
         sizes = xp.where(sizes > 0.0, sizes, xp.ones_like(sizes))
         return gates / (xp.sqrt(sizes) if self.norm == "unit" else sizes)
+
+    def _n_parameters(self, n_inputs: int, n_kernels: int) -> int:
+        """The number of parameters for these inputs, before `encode`."""
+        return n_kernels * (n_inputs + 1)
 
 
 def _sigmoid(xp: Any, scores: Any) -> Any:
@@ -292,6 +299,9 @@ class EvenGate(Gate):
         count = place.xp.sum(there, axis=1, keepdims=True)
         return there / place.xp.sqrt(place.xp.where(count > 0.0, count, place.xp.ones_like(count)))
 
+    def _n_parameters(self, n_inputs: int, n_kernels: int) -> int:
+        return 0
+
 
 LARGEST_LOG = {"float64": 100.0, "float32": 15.0}  # of a spread, either way: its square must not overflow
 
@@ -363,6 +373,8 @@ class RegionGate(Gate):
 
     centers_: np.ndarray
 
+    _saved = Schema({"centers_": numbers("centers", "inputs")})
+
     def encode(self, inputs: np.ndarray) -> np.ndarray:
         from sklearn.metrics import pairwise_distances_argmin
 
@@ -383,6 +395,9 @@ class RegionGate(Gate):
         regions = place.asarray(np.arange(len(self.centers_), dtype=np.int64))
         members = place.asarray(regions[:, None] == place.xp.astype(codes, regions.dtype), precision_of(slopes))
         return place.xp.reshape(members @ slopes, (-1,))
+
+    def _n_parameters(self, n_inputs: int, n_kernels: int) -> int:
+        return n_kernels * len(self.centers_)
 
 
 class ClusterGate(RegionGate):

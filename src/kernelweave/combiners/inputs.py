@@ -29,11 +29,32 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from ..kernels import KernelStack, Precomputed
-from ..kernels.base import Kernel, ViewKernel
+from ..kernels.base import Kernel, ViewKernel, n_features_of
+from ..kernels.stack import check_sparse
 from ..kernels.vectors import squared_norms
 from ..solvers.tiles import standardize
 from ..validation import Choice, Constraints, Flag, Instance, Whole, blamed_on, check, check_parameters
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    anything,
+    count,
+    flag,
+    indices,
+    maybe,
+    nothing,
+    number,
+    numbers,
+    object_of,
+    optional,
+    refuse,
+    several,
+    text,
+    together,
+)
 from ..views import Views
+from .feature_maps import KernelFeatures, ViewFeatures
 
 FARTHEST = 1e50  # where new samples are cut, so that squares of products of their inputs stay finite
 SCALINGS = ("unit-mean", "unit-row", "standard", None)
@@ -64,6 +85,17 @@ class Source:
 
 class GatingInputs:
     """The gating inputs of samples, scaled by constants of the training samples."""
+
+    _saved = Schema(
+        {
+            "source": object_of(("FeatureSource", "KernelMap", "ProjectedFeatures"), "columns", "kernels", "inputs"),
+            "quadratic": flag,
+            "scaling": maybe(text),
+            "mean_": numbers("inputs"),
+            "spread_": numbers("inputs", inf=True, low=np.finfo(float).tiny),
+            "length_": number(positive=True),
+        }
+    )
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
         check("the gating inputs", "scaling", scaling, Choice(*SCALINGS))
@@ -186,6 +218,16 @@ class NoInputs(Source):
 class ProjectedFeatures(Source):
     """A source of gating inputs: all features that are projected, side by side; equal ones once."""
 
+    _saved = Schema(
+        {
+            "stack": object_of(KernelStack, "columns", "kernels"),
+            "maps": several(object_of((ViewFeatures, KernelFeatures)), "kernels"),
+            "chosen": several(count()),
+            "takes_sparse": optional(flag),
+            "_features": nothing,
+        }
+    )
+
     def __init__(self, maps: list[Any], features: list[Any]):
         self.maps = maps
         self._features: list[Any] | None = features  # until `fit`
@@ -220,6 +262,17 @@ class ProjectedFeatures(Source):
     def names(self, stack: KernelStack) -> list[str]:
         return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        total = 0
+        for m in self.chosen:
+            if m >= sizes["kernels"]:
+                refuse(f"{path}.chosen", f"names the kernel {m} of {sizes['kernels']}")
+            own = self.maps[m]
+            own.check_kernel(self.stack, m, f"{path}.maps[{m}]", is_read=True)
+            training = own.training if own.by_kernel else None
+            total += own.n_read(self.stack, m) if training is None else training.shape[1]
+        agree(sizes, "inputs", total, f"{path}.chosen")
+
 
 WIDEST = 8192  # columns of a sparse view that may become dense: for as many samples that is one more Gram matrix
 _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the kernel that prepares them
@@ -227,6 +280,15 @@ _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the ker
 
 class FeatureSource(Source):
     readers_: list[ViewKernel | None] | None = None  # the kernels that prepare groups, if some do
+
+    _saved = Schema(
+        {
+            "selector": anything,
+            "takes_sparse": optional(flag),
+            "groups_": several(together(text, indices("own", below="columns", filled=True)), own=("own",)),
+            "readers_": optional(maybe(several(maybe(object_of(ViewKernel, "columns"))))),
+        }
+    )
 
     def __init__(self, selector: Any):
         self.selector = selector
@@ -300,6 +362,20 @@ class FeatureSource(Source):
         readers = [None] * len(self.groups_) if self.readers_ is None else self.readers_
         for (label, columns), reader in zip(self.groups_, readers, strict=True):
             yield label, columns, reader
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """There are columns, and they (or what kernels make of them) are as many as the inputs."""
+        if not self.groups_:
+            refuse(f"{path}.groups_", "are empty")
+        readers = [None] * len(self.groups_) if self.readers_ is None else self.readers_
+        if len(readers) != len(self.groups_):
+            refuse(f"{path}.readers_", f"has {len(readers)} entries for {len(self.groups_)} groups of columns")
+        total = 0
+        for (_, columns), reader in zip(self.groups_, readers, strict=True):
+            if reader is not None and not np.array_equal(reader.columns_, columns):
+                refuse(f"{path}.readers_", "has a kernel of other columns")
+            total += len(columns) if reader is None else n_features_of(reader)
+        agree(sizes, "inputs", total, f"{path}.groups_")
 
 
 def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
@@ -397,6 +473,10 @@ class KernelMap(BaseEstimator):
 
     _constraints = Constraints(kernel=Instance(Kernel, "a kernel such as Gaussian()"), n_landmarks=Whole(1) | None)
 
+    _saved = Schema(
+        {"kernel_": object_of(Kernel, "columns"), "landmarks_": object_of(Views, "columns", samples="inputs")}
+    )
+
     def __init__(self, kernel: Kernel, n_landmarks: int | None = None):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
@@ -441,6 +521,9 @@ class KernelMap(BaseEstimator):
         """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
         if self.kernel_.reads_ids and type(self.kernel_) is type(old) and _matrix(self.kernel_).equals(_matrix(old)):
             self.kernel_ = new.bound_like(self.kernel_)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        check_sparse(self.kernel_, self.landmarks_.X, f"{path}.kernel_")
 
 
 def _matrix(kernel: Kernel) -> Precomputed:

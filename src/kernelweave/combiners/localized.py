@@ -28,14 +28,14 @@ last with a little noise (V = 0 is stationary for copies of one kernel), and jud
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from .._warnings import warn
-from ..kernels import Kernel
+from ..kernels import Kernel, KernelStack
 from ..kernels.stack import NewPart
 from ..machines import Machine, Solution
 from ..machines.base import Operand
@@ -43,14 +43,84 @@ from ..machines.independent import in_threads
 from ..stacks import FitControl, TrainingStack, training
 from ..stacks.dense import Points
 from ..stacks.descent import JointProblem, Start, Watch
+from ..stacks.explicit import Features
 from ..stacks.held_out import BlockPart, ExactPart, LossSums
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, check_parameters
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    anything,
+    expect,
+    flags,
+    is_own,
+    nothing,
+    number,
+    numbers,
+    object_of,
+    refuse,
+    together,
+)
 from ..views import Views
-from .combined import KernelsTimesAmplitudes
+from .combined import ExplicitState, KernelsTimesAmplitudes, Record
 from .descent import DescentCombiner, KernelFamily, Learner, support_rows
-from .gates import SMALL, Gate, GateFunction, Softmax
+from .gates import SMALL, Gate, GateFunction, RegionGate, Softmax
 from .inputs import SCALINGS, GatingInputs, KernelMap, NoInputs
 from .weighted import WeightedSum
+
+
+class GatedStack(Record):
+    """The gates of the support vectors, and what new ones are computed of."""
+
+    taken: tuple[str, ...] = ("stack", "inputs", "gates", "active", "open_share")
+    _saved = Schema(
+        {
+            "stack": object_of(KernelStack, "columns", "kernels", "support"),
+            "inputs": object_of((GatingInputs, NoInputs), "columns", "kernels"),
+            "codes": nothing,
+            "latest": together(nothing, nothing),
+            "penalty": anything,
+            "gates": numbers("support", "kernels"),
+            "active": flags("kernels"),
+            "open_share": numbers("kernels"),
+        }
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        unread = {"codes": None, "penalty": 0.0, "latest": (None, None)}  # they had a meaning in a fit
+        return cls(**vars(super().of(kernel)), **unread)
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> GatedSum:
+        shares = {"gate_tol": combiner.gate_tol, "active": self.active, "open_share": self.open_share}
+        return GatedSum(self.stack, theta, combiner.gating_, self.inputs, self.gates, **shares)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if self.gates[:, ~self.active].any():
+            refuse(f"{path}.gates", "are open for kernels that are not active")
+        if type(self) is GatedStack and (self.active & ~self.stack.active).any():
+            refuse(f"{path}.active", "counts kernels of which nothing is kept")
+
+
+class ExplicitGates(ExplicitState):
+    """As `ExplicitState`, with what gates are computed of."""
+
+    taken = ("inputs", "active", "mean_weights", "open_share")
+    _saved = Schema(
+        {
+            "inputs": object_of((GatingInputs, NoInputs), "columns", "kernels"),
+            "active": flags("kernels"),
+            "mean_weights": numbers("kernels", low=0.0),
+            "open_share": numbers("kernels", low=0.0),
+        }
+    )
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> GatedSum:
+        shares: dict[str, Any] = {name: getattr(self, name) for name in ("active", "mean_weights", "open_share")}
+        return combiner._of_features(self.features(), theta, self.inputs, gate_tol=combiner.gate_tol, **shares)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if (self.active & ~self.stack.active).any():
+            refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
 
 class GatedSum(KernelsTimesAmplitudes):
@@ -61,6 +131,8 @@ class GatedSum(KernelsTimesAmplitudes):
     at: Points | None = None
     totals: Any = None
     _of_fit = (*KernelsTimesAmplitudes._of_fit, "totals")
+
+    _record_of_samples: type[Record] = GatedStack
 
     def __init__(
         self,
@@ -232,6 +304,9 @@ class GatedSum(KernelsTimesAmplitudes):
         partly = getattr(kernel, "takes_missing_cells", False)
         view = getattr(kernel, "view", None)
         return part.complete(kernel.columns(), view if isinstance(view, str) else self.names[m], partly=partly)
+
+    def _record(self) -> Record:
+        return (self._record_of_samples if self.of_samples else ExplicitGates).of(self)
 
 
 ONE_CLASS_L2 = 0.3  # no held-out loss measures whether novelty is detected
@@ -435,6 +510,9 @@ class GatedCombiner(DescentCombiner):
     gating_: Gate
     l2_: float
 
+    _saved = Schema({"gating_": object_of(Gate), "gate_tol": number(0.0)})
+    _records = GatedStack, ExplicitGates
+
     @property
     def methods(self) -> frozenset[str]:
         return frozenset({"gates", "region", "local_values"})
@@ -484,6 +562,29 @@ class GatedCombiner(DescentCombiner):
         if self.l2_path_.empty:
             return 'no class has a second sample that could be held out, so l2="auto" took equal gates'
         return 'held-out samples give no reason to weigh kernels differently, so l2="auto" took equal gates'
+
+    def _of_features(self, stack: Features, theta: np.ndarray, inputs: Any, **shares: Any) -> GatedSum:
+        """The kernel over explicit features from a file."""
+        return GatedSum(stack, theta, self.gating_, inputs, None, **shares)
+
+    def _check_record(self, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+        self._check_gating(n_codes(record.inputs), len(theta), sizes, path)
+
+    def _check_gating(self, n_inputs: int, n_parameters: int, sizes: Sizes, path: str) -> None:
+        """Refuse a gating model with other parameters than inputs and kernels require."""
+        if not is_own(type(self.gating_)):
+            return
+        expect(self.gating_._n_parameters(n_inputs, sizes["kernels"]), n_parameters, f"{path}._theta", "parameters")
+        if isinstance(self.gating_, RegionGate):
+            expect(n_inputs, self.gating_.centers_.shape[1], f"{path}.combiner_.gating_.centers_", "inputs")
+
+
+def n_codes(inputs: GatingInputs | NoInputs) -> int:
+    """How many gating inputs there are, those of second order with them."""
+    if isinstance(inputs, NoInputs):
+        return 0
+    n_inputs = len(inputs.mean_)
+    return n_inputs + (n_inputs * (n_inputs + 1) // 2 if inputs.quadratic else 0)
 
 
 def _advice(average: np.ndarray, machine: Machine) -> str:

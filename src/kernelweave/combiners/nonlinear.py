@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,11 +33,25 @@ from ..stacks import ExactStack, FitControl, TrainingStack, training
 from ..stacks.base import check_every_view
 from ..stacks.held_out import positions_of_parts
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    count,
+    expect,
+    indices,
+    maybe,
+    number,
+    numbers,
+    object_of,
+    one_of,
+    refuse,
+    several,
+)
 from ..views import Views
 from .base import Combiner, NamedNumbers, as_numbers
-from .combined import CombinedKernel, PointwiseKernel, written
+from .combined import CombinedKernel, ExplicitState, PointwiseKernel, Record, written
 from .descent import DescentCombiner
-from .forms import FormFamily, FormKernel, GaussianForm, Monomials
+from .forms import AugmentedStack, FormFamily, FormKernel, GaussianForm, Monomials
 
 
 class Product(Combiner):
@@ -59,6 +73,8 @@ class Product(Combiner):
     array([0, 1])
     """
 
+    _uses_all = True
+
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         return {"elementwise": "Product multiplies kernels, whose explicit features would be all products of theirs"}
 
@@ -69,6 +85,9 @@ class Product(Combiner):
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
         return ProductKernel(training(stack)).solve(machine, control, begin)
+
+    def _kernel_of(self, stack: Any, theta: np.ndarray) -> ProductKernel:
+        return ProductKernel(stack)
 
 
 class ProductKernel(PointwiseKernel):
@@ -97,6 +116,31 @@ class ProductKernel(PointwiseKernel):
 
 
 FORMS = ("absolute", "difference", "square")
+
+
+class DifferenceState(Record):
+    """The samples of the kernel itself are the ``rows`` of the samples of ``differences``."""
+
+    taken = ("stack", "signs", "first_coef", "first_intercept", "repair", "differences")
+    _saved = Schema(
+        {
+            "stack": object_of(KernelStack, "columns", "kernels", support="reference"),
+            "signs": maybe(numbers("reference")),
+            "first_coef": maybe(numbers("reference", 1)),
+            "first_intercept": maybe(numbers(1)),
+            "repair": object_of(Repair, "reference"),
+            "rows": indices("support", below="reference"),
+            "differences": several(numbers("reference", "reference")),
+        }
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        return cls(**vars(super().of(kernel)), rows=kernel.index)
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> DifferenceKernel:
+        given = {name: getattr(self, name) for name in ("signs", "first_coef", "first_intercept", "differences")}
+        return DifferenceKernel(self.stack, combiner.form, combiner.tau, self.repair, index=self.rows, **given)
 
 
 class KernelDifference(Combiner):
@@ -139,6 +183,10 @@ class KernelDifference(Combiner):
     """
 
     _constraints = Constraints(form=Choice(*FORMS), tau=Number(low=0))
+
+    _saved = Schema({"form": one_of(*FORMS), "tau": number(0.0)})
+    _records = DifferenceState, ExplicitState
+    _uses_all = True
 
     def __init__(self, form: str = "absolute", tau: float = 0.1, *, repair: str | None = "clip"):
         self.form = form
@@ -189,6 +237,13 @@ class KernelDifference(Combiner):
                 'only; form="square" works for every machine'
             )
         return np.where(machine.strata == np.max(machine.strata), 1.0, -1.0)
+
+    def _check_record(self, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+        super()._check_record(record, theta, sizes, path)
+        if self.form == "square":
+            expect(sizes["kernels"] - 1, len(record.differences), f"{path}._state.differences", "differences")
+        elif record.signs is None or record.first_coef is None or record.first_intercept is None:
+            refuse(f"{path}._state", f"lacks the labels that the form {self.form!r} needs")
 
 
 class DifferenceKernel(CombinedKernel):
@@ -269,6 +324,9 @@ class DifferenceKernel(CombinedKernel):
     def _size(self, D: np.ndarray) -> np.ndarray:
         return np.abs(D) if self.form == "absolute" else D
 
+    def _record(self) -> DifferenceState:
+        return DifferenceState.of(self)
+
 
 _FORMS: dict[str, Monomials | GaussianForm] = {"sum": Monomials(1), "product": GaussianForm()}
 _PENALTIES = ("l1", "l2")
@@ -332,6 +390,8 @@ class GeneralizedMKL(DescentCombiner):
 
     _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
 
+    _saved = Schema({"form": one_of("product", "sum")})
+
     def __init__(
         self,
         form: str = "product",
@@ -367,6 +427,13 @@ class GeneralizedMKL(DescentCombiner):
     def kernel_form(self, n_kernels: int) -> Monomials | GaussianForm:
         """The weighted sum or the product."""
         return _FORMS[self.form]
+
+    def _kernel_of(self, stack: Any, theta: np.ndarray) -> FormKernel:
+        return FormKernel(stack, theta, self.kernel_form(stack.n_kernels), None)
+
+    @property
+    def _records(self) -> tuple[type, type]:  # type: ignore[override]  # an attribute of other combiners
+        return AugmentedStack if self.form == "product" else KernelStack, ExplicitState
 
 
 class PenalizedFamily(FormFamily):
@@ -486,6 +553,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     _numbers = ("ball_center",)
     by_kernel = ("ball_center",)
 
+    _saved = Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)})
+
     def __init__(
         self,
         degree: int = 2,
@@ -546,6 +615,9 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
                 values = stack.values(K, held_out, training, solution.coef) + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
+
+    def _kernel_of(self, stack: Any, theta: np.ndarray) -> FormKernel:
+        return FormKernel(stack, theta, self.kernel_form(stack.n_kernels), None)
 
 
 class BallFamily(FormFamily):

@@ -3,21 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from ..arrays import Place
-from ..kernels import Kernel
+from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
 from ..machines.independent import in_threads
 from ..stacks import FitControl, TrainingStack
 from ..validation import Constraints, Instance, check_parameters
+from ..validation.schemas import Schema, Sizes, agree, anything, expect, flags, indices, numbers, object_of, several
 from ..views import Views
-from .base import Combiner, fit_combiner
-from .combined import CombinedKernel
+from .base import Combiner, check_record, fit_combiner
+from .combined import RECORDS, CombinedKernel, ExplicitState, Record, record_of, restored
+
+
+class OutputStates(Record):
+    """For each output: ``states`` (its record), ``rows``, ``active``, ``thetas``."""
+
+    _saved = Schema(
+        {
+            "rows": several(indices("own", below="support"), own=("own",)),
+            "active": several(flags("kernels")),
+            "thetas": several(numbers("own"), own=("own",)),
+            "states": anything,
+        }
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        states = [record_of(own) for own in kernel.kernels]
+        # The very array that a record holds, so that the file holds it once.
+        pairs = zip(kernel.kernels, states, strict=True)
+        active = [own.stack.active if isinstance(state, KernelStack) else own.active for own, state in pairs]
+        return cls(states=states, rows=kernel.rows_of, active=active, thetas=[own.theta for own in kernel.kernels])
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> OutputKernels:
+        parts = zip(combiner.combiners_, self.states, self.thetas, strict=True)
+        return OutputKernels([restored(*part) for part in parts], self.rows)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        for name in ("rows", "active", "thetas"):
+            expect(len(self.states), len(getattr(self, name)), f"{path}.{name}", "outputs")
+        for place, (state, rows) in enumerate(zip(self.states, self.rows, strict=True)):
+            own = {**sizes, "own": len(rows)}
+            object_of(RECORDS, "kernels", "columns", support="own")(state, own, f"{path}.states[{place}]")
+            sizes.update((name, own[name]) for name in ("kernels", "columns") if name in own)
 
 
 class PerOutput(Combiner):
@@ -49,6 +83,9 @@ class PerOutput(Combiner):
     """
 
     _constraints = Constraints(combiner=Instance(Combiner, "a combiner such as Mean()"))
+
+    _saved = Schema({"combiners_": several(object_of(Combiner))})
+    _records = OutputStates, ExplicitState
 
     def __init__(self, combiner: Combiner):
         self.combiner = combiner
@@ -85,6 +122,15 @@ class PerOutput(Combiner):
     @property
     def methods(self) -> frozenset[str]:
         return self.combiner.methods & {"gates"}
+
+    def _check_record(self, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+        if not isinstance(record, OutputStates):
+            return super()._check_record(record, theta, sizes, path)
+        agree(sizes, "outputs", len(record.states), f"{path}._state.states")
+        agree(sizes, "outputs", len(self.combiners_), f"{path}.combiner_.combiners_")
+        for place, (own, inner) in enumerate(zip(self.combiners_, record.states, strict=True)):
+            inner_sizes = {"kernels": sizes["kernels"], "support": len(record.rows[place])}
+            check_record(own, inner, record.thetas[place], inner_sizes, f"{path}[{place}]")
 
 
 class OutputKernels(CombinedKernel):
@@ -222,3 +268,6 @@ class OutputKernels(CombinedKernel):
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
         return [found for kernel in self.kernels for found in kernel.lookups()]
+
+    def _record(self) -> OutputStates:
+        return OutputStates.of(self)

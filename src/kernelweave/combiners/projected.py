@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,24 @@ from ..solvers.sums import KernelBlock, sum_kernels
 from ..stacks import FitControl, TrainingStack
 from ..stacks.dense import Points
 from ..stacks.descent import JointProblem, Start
+from ..stacks.explicit import Features
 from ..validation import Choice, Constraints, Instance, Number, Whole, check
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    anything,
+    count,
+    expect,
+    maybe,
+    nothing,
+    numbers,
+    object_of,
+    refuse,
+    several,
+    text,
+    together,
+)
 from ..views import Views
 from .feature_maps import (
     STARTS,
@@ -53,7 +70,7 @@ from .feature_maps import (
 )
 from .gates import SMALL, EvenGate, Gate
 from .inputs import GatingInputs, NoInputs, ProjectedFeatures
-from .localized import GatedCombiner, GatedFamily, GatedSum
+from .localized import ExplicitGates, GatedCombiner, GatedFamily, GatedStack, GatedSum, n_codes
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
 FEWEST = 10  # of n_components="auto"; else one fewer than there are classes, the dimensions of their means
@@ -67,6 +84,15 @@ class Layout:
     gating_shape: tuple[int, int] | None
     shapes: list[tuple[int, int]]
     constraint: str
+
+    _saved = Schema(
+        {
+            "n_gating": count(),
+            "gating_shape": maybe(together(count(), count())),
+            "shapes": several(together(count(), count())),
+            "constraint": text,
+        }
+    )
 
     @property
     def first_projection(self) -> int:
@@ -136,10 +162,50 @@ def component_counts(value: Any, names: list[str], n_features: list[int], n_clas
     return [int(count) for count in value]
 
 
+class ProjectedStack(GatedStack):
+    """As `GatedStack`, with the projected support vectors and the directions of the projections."""
+
+    taken = (*GatedStack.taken, "maps", "points", "directions")
+    _saved = Schema(
+        {
+            "stack": object_of(KernelStack, "columns", "kernels", support="compared"),
+            "maps": several(object_of((ViewFeatures, KernelFeatures)), "kernels"),
+            "points": several(numbers("some", "components"), "kernels", own=("some", "components")),
+            "directions": several(numbers("read", "components"), "kernels", own=("read", "components")),
+            "features": nothing,
+            "evaluation": nothing,
+            "has_widths": anything,
+        }
+    )
+
+    @classmethod
+    def of(cls, kernel: Any) -> Self:
+        return cls(**vars(super().of(kernel)), features=None, evaluation=None, has_widths=False)
+
+    def restored(self, combiner: Any, theta: np.ndarray) -> ProjectedKernel:
+        gated = self.stack, theta, combiner.gating_, self.inputs, self.gates
+        projections = combiner.layout_, self.maps, self.points
+        shares = {"gate_tol": combiner.gate_tol, "active": self.active, "open_share": self.open_share}
+        return ProjectedKernel(*gated, *projections, directions=self.directions, **shares)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """Active kernels have points of all support vectors and directions for what their map reads."""
+        for m, (points, directions) in enumerate(zip(self.points, self.directions, strict=True)):
+            if self.active[m]:
+                agree(sizes, "support", len(points), f"{path}.points[{m}]")
+                n_read = self.maps[m].n_read(self.stack, m)
+                expect(n_read, len(directions), f"{path}.directions[{m}]", "features")
+            if points.shape[1] != directions.shape[1]:
+                refuse(f"{path}.directions[{m}]", f"has {directions.shape[1]} columns for points of {points.shape[1]}")
+            self.maps[m].check_kernel(self.stack, m, f"{path}.maps[{m}]", bool(self.active[m]))
+
+
 class ProjectedKernel(GatedSum):
     """k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z): kernels of projected samples, weighted by gates."""
 
     shows = (*GatedSum.shows, "projections_", "feature_importance_", "gating_projection_")
+
+    _record_of_samples = ProjectedStack
 
     def __init__(
         self,
@@ -545,6 +611,9 @@ class Projected(GatedCombiner):
         features=Choice("auto", "kpca", "map") | Instance(Mapping, "a mapping from kernel name to word"),
     )
 
+    _saved = Schema({"layout_": object_of(Layout)})
+    _records = ProjectedStack, ExplicitGates
+
     def __init__(
         self,
         n_components: Any = "auto",
@@ -656,3 +725,21 @@ class Projected(GatedCombiner):
             )
         if self.gating is None and self.inputs is not None:
             raise ValueError("inputs of Projected are what a gating model reads; set gating=Softmax(), or inputs=None")
+
+    def _of_features(self, stack: Features, theta: np.ndarray, inputs: Any, **shares: Any) -> ProjectedKernel:
+        return ProjectedKernel(stack, theta, self.gating_, inputs, None, self.layout_, stack.maps, None, **shares)
+
+    def _check_record(self, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+        """The gating model and the projections have as many parameters as inputs and kernels require."""
+        layout, n_inputs = self.layout_, n_codes(record.inputs)
+        if layout.gating_shape is not None:
+            expect(n_inputs, layout.gating_shape[0], f"{path}.combiner_.layout_.gating_shape", "inputs")
+            n_inputs = layout.gating_shape[1]
+        in_all = layout.first_projection + sum(int(rows) * int(columns) for rows, columns in layout.shapes)
+        expect(in_all, len(theta), f"{path}._theta", "parameters")
+        points_of = vars(record).get("points") or [
+            vars(each).get("directions", np.empty((0, 0))) for each in record.maps
+        ]
+        for m, (shape, points) in enumerate(zip(layout.shapes, points_of, strict=True)):
+            expect(shape[1], points.shape[1], f"{path}._state.points[{m}]", "components")
+        self._check_gating(n_inputs, layout.n_gating, sizes, path)

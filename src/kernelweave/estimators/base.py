@@ -23,8 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._warnings import warn
 from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
-from ..combiners.base import as_numbers, fit_combiner
-from ..combiners.per_output import OutputKernels
+from ..combiners.base import COMBINED, as_numbers, fit_combiner
+from ..combiners.combined import ExplicitState
+from ..combiners.per_output import OutputKernels, OutputStates
 from ..engines.base import Rows
 from ..engines.targets import Counts
 from ..engines.training import size_of
@@ -33,6 +34,20 @@ from ..machines import Loss, Machine, Solution
 from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, unchanged_on_failure
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    by_name,
+    check_whole,
+    expect,
+    indices,
+    numbers,
+    object_of,
+    one_of,
+    optional,
+    refuse,
+)
 from ..views import FetchedViews, Views
 from ..views.table import Fetch
 from .explanations import Explanations
@@ -59,6 +74,21 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         verbose=Flag() | Whole(0),
     )
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
+
+    _saved = (
+        Schema(
+            {
+                "dual_coef_": optional(numbers("outputs", "support")),
+                "intercept_": numbers("outputs"),
+                "support_": optional(indices("support")),
+                "feature_coef_": optional(by_name(numbers("own", "outputs"), own=("own",))),
+                "storage_": optional(one_of("dense", "lazy")),
+                "_rule": object_of(Machine),
+            },
+            transient={"device": lambda: "cpu"},
+        )
+        | COMBINED
+    )
 
     def fit_kernel(self, X: Any, y: Any) -> CombinedKernel:
         """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only.
@@ -331,6 +361,30 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """The coefficients are those of samples, or of the explicit features."""
+        fields = vars(self)
+        state = fields["_state"]
+        first = state.states[0] if isinstance(state, OutputStates) and state.states else state
+        needed = ("feature_coef_",) if isinstance(first, ExplicitState) else ("dual_coef_", "support_")
+        for name in needed:
+            if name not in fields:
+                refuse(path, f"lacks the attribute {name}")
+        if not isinstance(first, ExplicitState):
+            return
+        if list(self.feature_coef_) != self.kernel_names_:
+            refuse(f"{path}.feature_coef_", "has other names than the kernels")
+        for coef, found in zip(self.feature_coef_.values(), first.maps, strict=True):
+            expect(found.n_features, len(coef), f"{path}.feature_coef_", "features")
+        if isinstance(state, OutputStates):
+            n_features = sum(len(coef) for coef in self.feature_coef_.values())
+            for place, (own, rows) in enumerate(zip(state.states, state.rows, strict=True)):
+                if not isinstance(own, ExplicitState):
+                    refuse(f"{path}._state.states[{place}]", "has no explicit features, as others have")
+                where = f"{path}._state.rows[{place}]"
+                check_whole(rows, where, below=n_features, of="features")
+                expect(sum(found.n_features for found in own.maps), len(rows), where, "features")
+
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
     if solution.converged:
@@ -390,3 +444,12 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any], gated: boo
                 table.append(rows[part.notna().any().to_numpy()])
     summary = pd.concat(table, ignore_index=True)
     return summary.astype(dict.fromkeys(["samples", "class", *kernels], object))
+
+
+def check_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """The rule that makes decisions has as many outputs as there are coefficients, and decides between the classes."""
+    rule = vars(value)["_rule"]
+    agree(sizes, "outputs", rule.n_outputs, f"{path}._rule")
+    if "classes" in sizes:
+        decision = rule.decision(np.zeros((1, sizes["outputs"])))
+        agree(sizes, "classes", 2 if decision.ndim == 1 else decision.shape[1], f"{path}._rule")

@@ -37,9 +37,10 @@ from ..machines.multiclass import heavier_first
 from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Instance, Number, Whole
 from ..validation.inputs import check_labels, one_class_error
+from ..validation.schemas import CLASS_COUNTS, CLASS_LABELS, Schema
 from ..views import Views
 from ..views.table import Fetch
-from .base import KernelMachineEstimator
+from .base import KernelMachineEstimator, check_rule
 from .samples import ScoreMixin, by_blocks
 from .training import ExactKernels, check_multiclass
 
@@ -228,6 +229,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         soft_labels=Choice("knn", None),
         n_neighbors=Whole(1),
     )
+
+    _saved = CLASS_LABELS | Schema(rule=check_rule) | CLASS_COUNTS
 
     def __init__(
         self,

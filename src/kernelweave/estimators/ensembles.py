@@ -37,6 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..combiners import Mean, WeightedSum
+from ..combiners.base import COMBINED
 from ..kernels import Gaussian, KernelStack
 from ..kernels.points import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ..kernels.resources import explained_memory_errors, warn_if_too_large
@@ -47,7 +48,9 @@ from ..solvers.descent import Ascent, climb
 from ..solvers.embedding import class_laplacians, mean_spread, ratio_trace
 from ..validation import Choice, Constraints, Flag, Number, Offers, Seed, Whole, check_parameters
 from ..validation.inputs import check_labels, check_row_labels, check_training_data, encode_labels, unchanged_on_failure
+from ..validation.schemas import CLASS_COUNTS, CLASS_LABELS, Schema, indices, numbers, object_of, series, several
 from ..views import Views
+from .base import check_rule
 from .classifier import EPS, classifier_decision
 from .fitted import FittedKernels, FittedStack
 from .kernel_lists import KernelParameters
@@ -70,6 +73,14 @@ class Discriminant:
     coefficients: np.ndarray  # (n_samples, n_components), zero for samples that lack the view
     places: np.ndarray  # (n_places, n_components), training samples or class means in the embedding
     labels: np.ndarray  # of the places
+
+    _saved = Schema(
+        {
+            "coefficients": numbers("support", "components"),
+            "places": numbers("places", "components"),
+            "labels": indices("places", below="classes"),
+        }
+    )
 
     def ranked(self, values: np.ndarray) -> np.ndarray:
         """Labels of the places, nearest first, for each row of kernel values to the training samples."""
@@ -109,6 +120,12 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         rule=Choice("nearest-neighbor", "centroid"),
         ridge=Number(above=0),
         random_state=Seed(),
+    )
+
+    _saved = (
+        CLASS_LABELS
+        | CLASS_COUNTS
+        | Schema({"_discriminants": several(object_of(Discriminant, "support", "classes"), "kernels")})
     )
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -311,6 +328,8 @@ class KernelSAMME(DiscriminantEnsemble):
 
     _constraints = Constraints(n_rounds=Whole(1), cv=Whole(2))
 
+    _saved = Schema({"kernel_weights_": series("kernels")})
+
     def __init__(
         self,
         kernels: Any = None,
@@ -492,6 +511,20 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         tol=Number(low=0),
         random_state=Seed(),
         verbose=Flag() | Whole(0),
+    )
+
+    _saved = (
+        CLASS_LABELS
+        | Schema(
+            {
+                "dual_coef_": numbers("outputs", "support"),
+                "intercept_": numbers("outputs"),
+                "_rule": object_of(Machine),
+            },
+            check_rule,
+        )
+        | CLASS_COUNTS
+        | COMBINED
     )
 
     def __init__(

@@ -26,6 +26,7 @@ from ..kernels.precomputed import Block, as_text
 from ..stacks.explicit import Features
 from ..validation import shown
 from ..validation.inputs import check_new_data
+from ..validation.schemas import COLUMNS, Schema, object_of, several, text
 from ..views import Views
 
 
@@ -36,6 +37,10 @@ class FittedKernels:
     kernels_: list[Kernel]
     kernel_names_: list[str]
     _kernel: CombinedKernel
+
+    _saved = COLUMNS | Schema(
+        {"kernels_": several(object_of(Kernel, "columns"), "kernels"), "kernel_names_": several(text, "kernels")}
+    )
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
@@ -160,6 +165,8 @@ class FittedStack(FittedKernels):
     """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
 
     _state: KernelStack
+
+    _saved = Schema({"_state": object_of(KernelStack, "columns", "kernels", "support")})
 
     @abstractmethod
     def _active(self) -> np.ndarray:

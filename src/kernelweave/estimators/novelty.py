@@ -13,8 +13,9 @@ from ..engines.targets import Counts, NoveltyTargets, count_samples
 from ..machines import Solution
 from ..machines.one_class import default_cost
 from ..validation import Constraints, Number
+from ..validation.schemas import Schema
 from ..views.table import Fetch
-from .base import KernelMachineEstimator
+from .base import KernelMachineEstimator, check_rule
 from .samples import by_blocks
 
 
@@ -67,6 +68,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     """
 
     _constraints = Constraints(nu=Number(above=0, high=1), C=Number(above=0) | None)
+
+    _saved = Schema(rule=check_rule)
 
     def __init__(
         self,

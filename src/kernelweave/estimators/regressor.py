@@ -13,9 +13,15 @@ from ..engines.targets import NumberCounts, NumberTargets, count_numbers
 from ..machines import EpsilonInsensitive, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
+from ..validation.schemas import Schema, Sizes, is_entry, optional, refuse, several
 from ..views.table import Fetch
-from .base import KernelMachineEstimator
+from .base import KernelMachineEstimator, check_rule
 from .samples import ScoreMixin, by_blocks, set_target_names
+
+
+def _check_label(value: Any, sizes: Sizes, path: str) -> None:
+    if not all(map(is_entry, value if type(value) is tuple else (value,))):
+        refuse(path, "is no label: neither text nor a number")
 
 
 class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
@@ -96,6 +102,8 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         | Instance(RegressionLoss, "a RegressionLoss object"),
         weights=Choice("shared", "per-target"),
     )
+
+    _saved = Schema({"target_names_": optional(several(_check_label, "outputs"))}, check_rule)
 
     def __init__(
         self,

@@ -32,7 +32,9 @@ from sklearn.base import BaseEstimator
 
 from .._warnings import warn
 from ..kernels import Kernel, KernelStack
+from ..kernels.base import n_features_of
 from ..kernels.stack import feature_weights
+from ..validation.schemas import Schema, number, refuse
 from ..views import Views
 
 
@@ -55,6 +57,8 @@ class FeatureMap(ABC):
     whitening: np.ndarray | None
     trace_share: float
     landmarks: KernelStack | None = None
+
+    _saved = Schema({"trace_share": number(0.0)})
 
     @property
     def n_features(self) -> int:
@@ -244,3 +248,10 @@ def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: in
             "features, and the exact kernel, lose that to rounding; its columns have means that are large beside "
             "their spread: centre or standardise them (transformer=StandardScaler() of the kernel)"
         )
+
+
+def n_compared_by(kernel: Kernel, path: str) -> int:
+    """How many numbers a kernel in a saved map compares; a `ValueError` where it compares no vectors."""
+    if kernel.reads_ids or kernel.join_function() is not None or not hasattr(kernel, "columns_"):
+        refuse(path, f"is a {type(kernel).__name__}, which it never is")
+    return n_features_of(kernel)

@@ -43,8 +43,22 @@ from ..kernels import Kernel, KernelStack
 from ..kernels.normalization import finite
 from ..kernels.preparation import Preparation, prepare
 from ..kernels.stack import single_stack
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    count,
+    flag,
+    maybe,
+    number,
+    numbers,
+    object_of,
+    refuse,
+    size,
+    text,
+)
 from ..views import Views
-from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, warn_of_lost_differences
+from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, n_compared_by, warn_of_lost_differences
 
 
 class DirectMap(FeatureMap):
@@ -54,6 +68,17 @@ class DirectMap(FeatureMap):
     """
 
     whitening = None
+
+    _saved = Schema(
+        {
+            "kernel": object_of(Kernel, "columns"),
+            "label": text,
+            "width": size("features"),
+            "by_norm": flag,
+            "factor": number(0.0),
+            "mean": maybe(numbers("features")),
+        }
+    )
 
     def __init__(self, kernel: Kernel, label: str, width: int):
         self.kernel, self.label, self.width = kernel, label, width
@@ -101,6 +126,8 @@ MOST_FEATURES = 10_000  # of what is wider than a dense view
 
 
 class ExactMap(DirectMap):
+    _saved = Schema({"width": count(1)})
+
     def expand(self, views: Views) -> np.ndarray:
         return _expansion(self.kernel, views)
 
@@ -109,6 +136,13 @@ class ExactMap(DirectMap):
         if function is None or function.kind != "linear":
             return None
         return self.factor * np.sqrt(function.gain) * weights
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        try:
+            width = expanded_width(self.kernel, self.label)
+        except ValueError:
+            refuse(f"{path}.kernel", f"is a {type(self.kernel).__name__}, which it never is")
+        agree(sizes, "features", width, f"{path}.width")
 
 
 class ExactFeatures(Approximation):
@@ -228,6 +262,8 @@ def _orders(row: list[int]) -> float:
 class TransformerMap(DirectMap):
     """What a fitted transformer, the preparation, makes of the features that a kernel compares."""
 
+    _saved = Schema({"preparation": object_of(Preparation, "own")})
+
     def __init__(self, kernel: Kernel, label: str, preparation: Preparation):
         super().__init__(kernel, label, preparation.n_features)
         self.preparation = preparation
@@ -240,6 +276,10 @@ class TransformerMap(DirectMap):
             found = self.preparation.read(table, np.arange(values.shape[1]), _who(self.label), self.label)[0]
             features[present] = found.toarray() if sp.issparse(found) else found
         return features
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        agree(sizes, "own", n_compared_by(self.kernel, f"{path}.kernel"), f"{path}.preparation")
+        agree(sizes, "features", self.preparation.n_features, f"{path}.preparation")
 
 
 class TransformerFeatures(Approximation):

@@ -17,8 +17,9 @@ import numpy as np
 from ..kernels import Kernel, KernelStack
 from ..kernels.tiles.functions import PointFunction
 from ..validation import Constraints, Whole, check_parameters
+from ..validation.schemas import Schema, Sizes, agree, numbers
 from ..views import Views
-from .base import Approximation
+from .base import Approximation, n_compared_by
 from .exact import DirectMap
 
 KINDS = ("gaussian", "laplacian")
@@ -26,6 +27,8 @@ KINDS = ("gaussian", "laplacian")
 
 class FourierMap(DirectMap):
     """Cosines and sines of a view's features; frequencies are of shape (n_columns, n_frequencies)."""
+
+    _saved = Schema({"frequencies": numbers("read", "frequencies")})
 
     def __init__(self, kernel: Kernel, label: str, frequencies: np.ndarray):
         super().__init__(kernel, label, 2 * frequencies.shape[1])
@@ -38,6 +41,11 @@ class FourierMap(DirectMap):
         np.sin(angles, out=features[:, angles.shape[1] :])
         features /= np.sqrt(angles.shape[1])
         return features
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """Frequencies are those of the kernel's features, and each has a cosine and a sine."""
+        agree(sizes, "read", n_compared_by(self.kernel, f"{path}.kernel"), f"{path}.frequencies")
+        agree(sizes, "features", 2 * self.frequencies.shape[1], f"{path}.frequencies")
 
 
 class FourierFeatures(Approximation):

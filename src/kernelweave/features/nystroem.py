@@ -34,6 +34,7 @@ from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
 from ..kernels.stack import single_stack
 from ..solvers.base import above_rounding, is_indefinite
 from ..validation import Choice, Constraints, Whole, check_parameters
+from ..validation.schemas import Schema, Sizes, agree, expect, flag, numbers, object_of
 from ..views import Views
 from .base import Approximation, FeatureMap, degree_of, moments_of, warn_of_lost_differences
 from .exact import narrow_map
@@ -151,6 +152,14 @@ class NystroemMap(FeatureMap):
     landmarks: KernelStack
     whitening: np.ndarray
 
+    _saved = Schema(
+        {
+            "landmarks": object_of(KernelStack, "columns", support="landmarks"),
+            "whitening": numbers("raw", "features"),
+            "centered": flag,
+        }
+    )
+
     def __init__(self, landmarks: KernelStack, whitening: np.ndarray, trace_share: float, *, centered: bool = False):
         self.landmarks, self.whitening, self.trace_share = landmarks, whitening, trace_share
         self.centered = centered
@@ -158,6 +167,11 @@ class NystroemMap(FeatureMap):
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
         values = self.landmarks.cross(0, views, present)
         return np.hstack([values, present[:, None]]) if self.centered else values
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """There is one kernel, and the whitening has a row for each landmark, and one for the constant."""
+        expect(1, self.landmarks.n_kernels, f"{path}.landmarks", "kernels")
+        agree(sizes, "raw", sizes["landmarks"] + self.centered, f"{path}.whitening")
 
 
 class NystroemFeatures(Approximation):

@@ -37,6 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..validation import Constraints, Number, blamed_on, check_parameters, is_number, shown
 from ..validation.columns import SEPARATOR
+from ..validation.schemas import Schema, indices, maybe, number, object_of, several, text, together
 from ..views import Views, as_views
 from .base import Kernel
 from .tiles.functions import JoinFunction, PointFunction
@@ -70,6 +71,8 @@ class Constant(Kernel):
     positive_semidefinite = True
 
     _constraints = Constraints(value=Number(low=0))
+
+    _saved = Schema({"value": number(0.0)})
 
     def __init__(self, value: float = 1.0):
         self.value = value
@@ -106,6 +109,8 @@ class _Pair(Kernel):
     """Two kernels joined entry by entry by `_join`, written `_symbol`."""
 
     _symbol: str
+
+    _saved = Schema({"first_": object_of(Kernel, "columns"), "second_": object_of(Kernel, "columns")})
 
     def __init__(self, first: Kernel, second: Kernel):
         self.first = first
@@ -286,6 +291,17 @@ class Pairwise(_OfKernel):
     array([[4., 6.],
            [6., 9.]])
     """
+
+    _saved = Schema(
+        {
+            "label_": text,
+            "columns_": together(
+                indices("object", below="columns", filled=True), indices("object", below="columns", filled=True)
+            ),
+            "names_": maybe(several(text, "object")),
+            "kernel_": object_of(Kernel, columns="object"),
+        }
+    )
 
     def __init__(self, kernel: Kernel, first: Any, *, second: Any):
         self.kernel = kernel

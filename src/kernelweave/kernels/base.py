@@ -36,6 +36,7 @@ from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..validation.schemas import Schema, Sizes, flag, indices, maybe, object_of, optional, refuse, text, unfitted
 from ..views import Views, as_views
 from .preparation import Preparation, prepare
 from .resources import in_blas_threads
@@ -241,6 +242,16 @@ class ViewKernel(Kernel):
     label_: str
     columns_: np.ndarray
 
+    _saved = Schema(
+        {
+            "label_": text,
+            "columns_": indices("own", below="columns", filled=True),
+            "sparse_": optional(maybe(flag)),
+            "transformer": optional(maybe(unfitted)),
+            "preparation_": optional(object_of(Preparation, "own")),
+        }
+    )
+
     @property
     def takes_text(self) -> bool:
         """Whether the kernel takes columns that are not numbers."""
@@ -406,6 +417,16 @@ class ViewKernel(Kernel):
     @property
     def _view_label(self) -> str:
         return self.view if isinstance(self.view, str) else self.label_
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if (self.transformer is None) != (self.preparation_ is None):
+            refuse(path, "has a transformer that was not fitted, or the other way round")
+
+
+def n_features_of(kernel: Kernel) -> int:
+    """How many numbers of a sample the kernel compares."""
+    preparation = kernel.preparation_ if isinstance(kernel, ViewKernel) else None
+    return len(kernel.columns()) if preparation is None else preparation.n_features
 
 
 class UnitDiagonal(ViewKernel):

@@ -29,6 +29,7 @@ import pandas as pd
 from ..validation import blamed_on, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date
+from ..validation.schemas import Schema, flags, maybe, numbers, several, text
 from ..views import Views, as_views
 from ..views.frames import take_columns
 from .base import UnitDiagonal
@@ -93,6 +94,11 @@ class Clinical(UnitDiagonal):
     positive_semidefinite = True
 
     kinds_: pd.Series
+
+    _saved = Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    )
 
     def __init__(self, view: Any = None, *, ordinal: Any = None, nominal: Any = None):
         self.view = view

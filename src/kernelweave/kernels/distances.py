@@ -34,8 +34,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Choice, Number, check
+from ..validation.schemas import Schema, Sizes, anything, number, numbers, object_of, optional, refuse
 from ..views import Views
-from .base import TILE, Kernel, Tile, UnitDiagonal, symmetric
+from .base import TILE, Kernel, Tile, UnitDiagonal, n_features_of, symmetric
 from .precomputed import Block, Precomputed
 from .resources import in_blas_threads
 from .tiles.functions import MatrixFunction, PointFunction
@@ -217,6 +218,8 @@ class _WithWidth(UnitDiagonal):
 
     positive_semidefinite = True
     has_width = True
+
+    _saved = Schema({"scale_": number(positive=True)})
 
     def __init__(self, view: Any = None, scale: float | str | None = None, *, transformer: Any = None):
         self.view = view
@@ -459,6 +462,13 @@ class ChiSquared(_Exponential):
         return np.require(values, requirements="W")  # scikit-learn's compiled loop takes writable arrays only
 
 
+# Those of SciPy that compare vectors by themselves or with the constants that `Distance` learns.
+_SCIPY_METRICS = (
+    *("seuclidean", "mahalanobis", "braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard"),
+    *("minkowski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "sqeuclidean", "yule"),
+)
+
+
 class Distance(UnitDiagonal):
     """The kernel k(x, z) = exp(-d(x, z)^2 / scale^2) of a distance d, MKL-DR (8).
 
@@ -506,6 +516,8 @@ class Distance(UnitDiagonal):
     """
 
     has_width = True
+
+    _saved = Schema({"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)})
 
     def __init__(
         self,
@@ -650,6 +662,24 @@ class Distance(UnitDiagonal):
                 f"the metric {self.metric!r} of the kernel {self.label_!r} gives negative or NaN distances"
             )
         return distances
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS  # slow to import, and seldom needed
+
+        metric = self.metric
+        if isinstance(metric, DistanceMatrix):
+            object_of(DistanceMatrix, "columns")(getattr(self, "lookup_", None), sizes, f"{path}.lookup_")
+            return
+        if not callable(metric) and metric not in {*PAIRWISE_DISTANCE_FUNCTIONS, *_SCIPY_METRICS}:
+            refuse(f"{path}.metric", f"is {metric!r}, which is no metric")
+        n_features = n_features_of(self)
+        shapes = {"seuclidean": {"V": numbers(n_features)}, "mahalanobis": {"VI": numbers(n_features, n_features)}}
+        needed = shapes.get(metric, {}) if isinstance(metric, str) else {}
+        constants = self.constants_
+        if type(constants) is not dict or set(constants) != set(needed):
+            refuse(f"{path}.constants_", f"are not those of the metric {metric!r}")
+        for name, kind in needed.items():
+            kind(constants[name], sizes, f"{path}.constants_[{name!r}]")
 
 
 class DistanceMatrix(Precomputed):

@@ -47,6 +47,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._warnings import warn
 from ..validation import Choice, check
+from ..validation.schemas import Schema, Sizes, flag, flags, maybe, number, numbers, one_of, optional, text
 from .resources import lazy_storage_error
 from .tiles.functions import drowns
 
@@ -82,6 +83,8 @@ class Normalizer:
     """
 
     shift_: np.ndarray | None = None
+
+    _saved = Schema({"method": one_of(*NORMALIZATIONS), "name": text, "present_": optional(flags("reference"))})
 
     def __init__(self, method: str | None, name: str):
         check(None, "normalize", method, Choice(*NORMALIZATIONS))
@@ -265,6 +268,18 @@ class Normalizer:
             )
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """A fitted one has the constants of its method; that of a kernel that is not used has none."""
+        if "present_" not in vars(self):
+            return
+        needed = {
+            "unit-diagonal": {"factor_": numbers("reference")},
+            "unit-trace": {"factor_": number()},
+            "center": {"weight_": numbers("reference"), "means_": numbers("reference"), "mean_": number()},
+        }.get(str(self.method), {})
+        for name, kind in needed.items():
+            kind(vars(self).get(name), sizes, f"{path}.{name}")
+
 
 def warn_if_lost(raw: np.ndarray, centred: np.ndarray, name: str) -> None:
     """Warn where differences of samples are small beside a kernel's values, by k(x, x) before and after centring."""
@@ -357,6 +372,16 @@ class Repair:
     trusted: bool = False
     smallest_: float | None = None
     _looked_at: bool = False  # whether there is nothing left to find out
+
+    _saved = Schema(
+        {
+            "method": one_of(*REPAIRS),
+            "name": text,
+            "trusted": flag,
+            "smallest_": maybe(number()),
+            "_looked_at": flag,
+        }
+    )
 
     @property
     def is_learned(self) -> bool:
@@ -481,6 +506,13 @@ class Repair:
         self.basis_ = np.zeros((len(present), len(self.eigenvalues_)))  # absent samples have zero rows
         self.basis_[present] = vectors[:, positive]
         self.root_weight_ = np.sqrt(weight)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if self.needs_all_samples:
+            numbers("values", low=np.finfo(float).tiny)(vars(self).get("eigenvalues_"), sizes, f"{path}.eigenvalues_")
+            numbers("reference", "values")(vars(self).get("basis_"), sizes, f"{path}.basis_")
+            weight = vars(self).get("root_weight_")
+            numbers("reference", low=np.finfo(float).tiny)(weight, sizes, f"{path}.root_weight_")
 
 
 def approximate_smallest(K: np.ndarray) -> float:

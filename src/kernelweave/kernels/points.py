@@ -57,6 +57,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ..arrays import Place
 from ..validation import Choice, Instance, blamed_on, check, shown
+from ..validation.schemas import Schema, Sizes, anything, is_own, number, refuse, schema_of
 from ..views import Views
 from ..views.frames import KeptColumns
 from .base import Kernel, ViewKernel
@@ -240,6 +241,8 @@ class PointKernel:
     kernel: ViewKernel
     gain: float = 1.0
 
+    _saved = Schema({"kernel": anything, "gain": number()})
+
     def __post_init__(self):
         if self.is_linear and self.gain != 1.0:
             raise ValueError("a linear kernel has no gain; scale its points")
@@ -269,6 +272,16 @@ class PointKernel:
             return points @ inner, weighted @ inner.T
         pulled = self.kernel.pullback(points, points, weighted @ weighted.T)
         return self.gram(points) @ weighted, self.gain * pulled
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """A kernel of points, whose view plays no part."""
+        kernel = self.kernel
+        cls: type = type(kernel)
+        if not (isinstance(kernel, ViewKernel) and kernel.is_differentiable):
+            refuse(f"{path}.kernel", f"is a {cls.__name__}, which it never is")
+        for name, kind in schema_of(cls).attributes.items() if is_own(cls) else ():
+            if name not in ViewKernel._saved.attributes:
+                kind(vars(kernel).get(name), sizes, f"{path}.kernel.{name}")
 
 
 class ProjectedSum:

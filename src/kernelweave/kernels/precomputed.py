@@ -22,6 +22,19 @@ import scipy.sparse as sp
 
 from ..validation import blamed_on, is_number, shown
 from ..validation.inputs import check_plain
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    anything,
+    flags,
+    indices,
+    label_index,
+    maybe,
+    numbers,
+    optional,
+    refuse,
+)
 from ..views import Views, as_views
 from .base import ViewKernel
 from .tiles.functions import MatrixFunction
@@ -253,6 +266,19 @@ class Precomputed(ViewKernel):
     labels: pd.Index | None = None
     absent: np.ndarray | None = None  # which ids lack this view; None where none does
     _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
+
+    _saved = Schema(
+        {
+            "repair": anything,
+            "K": numbers("ids", "columns_kept"),
+            "rows": numbers("further", "columns_kept", nan=True),
+            "self_similarity": numbers("all", nan=True),
+            "labels": optional(label_index("all")),
+            "absent": optional(flags("all")),
+            "columns_kept": maybe(indices("columns_kept", below="ids", ascending=True)),
+            "columns_": indices(1, below="columns"),
+        }
+    )
 
     def __init__(self, K: Any, view: Any = None, *, repair: str | None = None):
         what = self._parameter if view is None else f"{self._parameter} of view {shown(view)}"
@@ -552,6 +578,14 @@ class Precomputed(ViewKernel):
                 "samples come by extend_kernels of the fitted model"
             )
         return ids
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """Every id has a similarity to itself; all columns are there unless there is a list of those that were kept."""
+        n_ids = len(self.K) + len(self.rows)
+        if len(self.self_similarity) != n_ids:
+            refuse(f"{path}.self_similarity", f"has {len(self.self_similarity)} numbers for {n_ids} ids")
+        if self.columns_kept is None:
+            agree(sizes, "columns_kept", len(self.K), f"{path}.K")
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -27,6 +27,20 @@ from sklearn.utils.validation import has_fit_parameter
 from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import without_mask
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    count,
+    expect,
+    flag,
+    maybe,
+    object_of,
+    optional,
+    refuse,
+    several,
+    text,
+)
 from ..views.frames import KeptColumns, take_columns
 from ..views.table import Views
 
@@ -40,6 +54,15 @@ class Preparation:
     _: KW_ONLY
     documents: bool
     n_features: int
+
+    _saved = Schema(
+        {
+            "transformer": object_of("Operation"),
+            "kind": object_of("TableKind", "own"),
+            "documents": flag,
+            "n_features": count(),
+        }
+    )
 
     def read(self, views: Views, columns: np.ndarray, who: str, label: str) -> tuple[Any, np.ndarray]:
         """The features of all samples (0 where the view is lacking) and which have it; computed once per `Views`."""
@@ -78,6 +101,12 @@ class Preparation:
             return table, present
         column = table.iloc[:, 0].to_numpy() if isinstance(table, pd.DataFrame) else table[:, 0]
         return column.tolist(), present
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        agree(sizes, "own", self.transformer.n_in, f"{path}.transformer")
+        expect(self.n_features, self.transformer.n_out, f"{path}.transformer", "features")
+        if self.transformer.takes_documents != self.documents:
+            refuse(f"{path}.documents", f"is {self.documents} for an operation of the other kind")
 
 
 def prepare(
@@ -239,6 +268,11 @@ def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
     return sp.csr_matrix((values.data, values.indices, ends), shape=(len(present), values.shape[1]))
 
 
+def _nothing_inside(value: Any, sizes: Sizes, path: str) -> None:
+    if type(value) is not dict or value:
+        refuse(path, "is not an empty dict")
+
+
 @dataclass(frozen=True)
 class TableKind:
     """What kind of table some columns become.
@@ -254,6 +288,15 @@ class TableKind:
     names: list[str] | None = None
     dtypes: dict[int, Any] = field(default_factory=dict)
     texts: list[bool] | None = None
+
+    _saved = Schema(
+        {
+            "is_frame": flag,
+            "names": maybe(several(text, "own")),
+            "dtypes": _nothing_inside,
+            "texts": optional(maybe(several(flag, "own"))),
+        }
+    )
 
     @classmethod
     def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str]) -> TableKind:

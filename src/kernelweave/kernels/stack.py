@@ -23,9 +23,21 @@ from sklearn.base import clone
 from ..arrays import HOST, Place
 from ..solvers.sums import KernelBlock, sum_kernels
 from ..validation import Choice, check, shown
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    flags,
+    indices,
+    numbers,
+    object_of,
+    one_of,
+    refuse,
+    several,
+    text,
+)
 from ..views import Views, as_views
 from ..views.table import prefixes
-from .base import Kernel, Tile, symmetric
+from .base import Kernel, Tile, ViewKernel, n_features_of, symmetric
 from .distances import Distance
 from .normalization import Normalizer, Repair, finite, warn_if_lost
 from .precomputed import Precomputed
@@ -171,6 +183,28 @@ class KernelStack:
 
     y: np.ndarray | None = None
     instead: Sequence[str] = ()  # parameters with which the user's model does without Gram matrices, for messages
+
+    _saved = Schema(
+        {
+            "reference": object_of(Views, "columns", samples="reference"),
+            "support": object_of(Views, "columns", samples="support"),
+            "rows": indices("support", below="reference"),
+            "weight": numbers("support"),
+            "names": several(text, "kernels"),
+            "kernels": several(object_of(Kernel, "columns"), "kernels"),
+            "normalizers": several(object_of(Normalizer, "reference"), "kernels"),
+            "repairs": several(object_of(Repair, "reference"), "kernels"),
+            "active": flags("kernels"),
+            "present": flags("support", "kernels"),
+            "dtype": one_of(np.dtype("float64"), np.dtype("float32")),
+        },
+        transient={
+            "_made": Made,
+            "storage": lambda: "dense",
+            "place": lambda: HOST,
+            "cache_bytes": lambda: CACHE_BYTES,
+        },
+    )
 
     def __init__(
         self,
@@ -618,6 +652,24 @@ class KernelStack:
         """The vectors of a linear kernel m, of shape (n_features, n_outputs), for coefficients times `right`."""
         return feature_weights(self, m, right[:, None] * coef)
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        kept = self.reference.X
+        there = None if sp.issparse(kept) else [columns for columns, *_ in [*kept.blocks, *(kept.sparse or [])]]
+        for m in np.flatnonzero(self.active):
+            if self.reference.n_samples and "present_" not in vars(self.normalizers[m]):
+                refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
+            if self.normalizers[m].shift_ is not None:
+                if not (self.normalizers[m].method == "center" and self.kernels[m].is_linear):
+                    refuse(f"{path}.normalizers[{m}].shift_", "is there, but the kernel is not linear and centred")
+                n_features = n_features_of(self.kernels[m])
+                numbers(n_features)(self.normalizers[m].shift_, sizes, f"{path}.normalizers[{m}].shift_")
+            check_sparse(self.kernels[m], kept, f"{path}.kernels[{m}]")
+            held = [preparation for preparation, _ in vars(self.reference).get("points", [])]
+            parts = [part for part in self.kernels[m].parts() if getattr(part, "preparation_", None) not in held]
+            columns = np.concatenate([np.empty(0, dtype=int), *(part.columns() for part in parts)])
+            if there is not None and not np.isin(columns, np.concatenate([np.empty(0, dtype=int), *there])).all():
+                refuse(f"{path}.reference", f"lacks columns of the kernel {self.names[m]!r}")
+
 
 def single_stack(stack: KernelStack, m: int, *, normalize: str | None) -> KernelStack:
     """One kernel of a stack alone, over the training samples that have its view; its values are not repaired.
@@ -717,3 +769,23 @@ def feature_weights(stack: KernelStack, m: int, coef: np.ndarray) -> np.ndarray:
         mean = np.asarray(kernel.read(stack.reference)[0].T @ normalizer.weight_)
         return weights - mean[:, None] * coef[present].sum(axis=0)
     return weights
+
+
+def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
+    """Refuse a kernel that makes samples sparse although neither those of the fit were nor its transformer did."""
+    parts = vars(kernel)
+    prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
+    if parts.get("sparse_") is True and not (
+        kernel.takes_sparse if prepared else _is_sparse(X, None if of_objects else parts.get("columns_"))
+    ):
+        refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
+    for name in ("first_", "second_", "kernel_"):
+        if isinstance(parts.get(name), Kernel):  # `kernel_` counts columns inside an object
+            check_sparse(parts[name], X, f"{path}.{name}", of_objects or name == "kernel_")
+
+
+def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
+    if sp.issparse(X):
+        return True
+    places = X.sparse_positions()
+    return len(places) > 0 if columns is None else bool(np.isin(columns, places).any())

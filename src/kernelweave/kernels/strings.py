@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Whole, check_parameters
+from ..validation.schemas import Schema, count
 from .base import ViewKernel
 from .vectors import products, squared_norms
 
@@ -49,6 +50,8 @@ class Spectrum(ViewKernel):
     positive_semidefinite = True
 
     _constraints = Constraints(k=Whole(1))
+
+    _saved = Schema({"k": count(1)})
 
     def __init__(self, view: Any = None, k: int = 3):
         self.view = view

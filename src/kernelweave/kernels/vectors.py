@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters, shown
+from ..validation.schemas import Schema, count, function, number
 from ..views import as_views
 from .base import Tile, ViewKernel, symmetric
 from .precomputed import check_symmetric
@@ -132,6 +133,8 @@ class Polynomial(TiledKernel):
 
     _constraints = Constraints(degree=Whole(1), coef0=Number(low=0))
 
+    _saved = Schema({"degree": count(1), "coef0": number(0.0)})
+
     def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0, transformer: Any = None):
         self.view = view
         self.degree = degree
@@ -209,6 +212,8 @@ class Function(ViewKernel):
 
     takes_text = True
     takes_sparse = True
+
+    _saved = Schema({"function": function})
 
     def __init__(
         self,

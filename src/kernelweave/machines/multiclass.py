@@ -22,6 +22,7 @@ import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
 from ..solvers.in_parts import KernelInParts
+from ..validation.schemas import Schema, count
 from .base import BEYOND, Machine, Solution, as_bound, columns, solution_of
 from .binary import BinaryMachine, as_posteriors
 from .independent import IndependentMachines, MachineMaker
@@ -64,6 +65,8 @@ def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndar
 
 class _ClassMachine(Machine):
     decides_with = ("n_classes",)
+
+    _saved = Schema({"n_classes": count(2)})
 
     def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None):
         self.labels, self.n_classes = as_labels(labels, n_classes)

@@ -39,6 +39,7 @@ from ..solvers import DualProgram
 from ..solvers.in_parts import KernelInParts
 from ..solvers.ridge import check_rounding, factorise
 from ..validation import Number, check
+from ..validation.schemas import Schema, count
 from .base import DualTerms, Machine, PlainMachine, Solution, as_bound, box_program, columns
 from .independent import IndependentMachines, MachineMaker
 from .multiclass import as_labels, predicted_classes
@@ -140,6 +141,8 @@ class LeastSquaresMachine(Machine):
 
     n_outputs: int = 1
     decides_with = ("n_outputs",)
+
+    _saved = Schema({"n_outputs": count(1)})
 
     def __init__(self, y: np.ndarray, bound: float | np.ndarray):
         targets = np.asarray(y, dtype=np.float64)
@@ -367,6 +370,8 @@ class TargetsMachine(IndependentMachines):
 
     n_outputs: int = 1
     decides_with = ("n_outputs",)
+
+    _saved = Schema({"n_outputs": count(1)})
 
     def __init__(self, loss: MachineMaker, y: np.ndarray, bound: float | np.ndarray, *, n_jobs: int | None = None):
         self.targets = np.asarray(y, dtype=np.float64)

@@ -41,8 +41,24 @@ from ..validation.inputs import (
     encode_labels,
     unchanged_on_failure,
 )
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    count,
+    expect,
+    indices,
+    maybe,
+    numbers,
+    object_of,
+    one_of,
+    refuse,
+    several,
+    text,
+)
 from ..views import Views
 from .design import Design
+from .kinds import TASK
 from .search import balanced_folds
 from .trees import LinearScores, TreeSum
 
@@ -55,6 +71,8 @@ class Decisions(BaseEstimator):
     task_: str
     classes_: np.ndarray
     n_features_in_: int
+
+    _saved = TASK
 
     def _targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Positions in `classes_`, or numbers; sets `task_` and `classes_`."""
@@ -222,6 +240,14 @@ class ColumnModel(Decisions):
     )
     n_stored_ = None
 
+    _saved = Schema(
+        {
+            "kind_": one_of(*ESTIMATORS),
+            "design_": object_of(Design, "columns", "features"),
+            "scores_": object_of((LinearScores, TreeSum), "features"),
+        }
+    )
+
     def __init__(
         self,
         estimator: str = "linear",
@@ -360,6 +386,16 @@ class ColumnModel(Decisions):
     def _lookups(self) -> list:
         return []
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if isinstance(self.scores_, LinearScores) != (self.kind_ == "linear"):
+            refuse(f"{path}.scores_", f"is a {type(self.scores_).__name__}, which the kind {self.kind_!r} never has")
+        both = self.kind_ == "forest" and self.task_ == "classification"
+        expected = len(self.classes_) if both else len(self._outputs())
+        expect(expected, self.scores_.n_outputs, f"{path}.scores_", "outputs")
+        expect(self.design_.width, self.scores_.width, f"{path}.scores_", "features")
+        if isinstance(self.scores_, TreeSum) and not self.scores_.factor > 0:
+            refuse(f"{path}.scores_.factor", "is not positive")
+
 
 def default_preparation(estimator: str) -> Any:
     """The transformer of columns of numbers for a model of this name.
@@ -466,6 +502,17 @@ class StackedViews(Decisions):
     """
 
     _constraints = Constraints(C=Number(above=0), cv=Whole(2), class_weight=CLASS_WEIGHT, random_state=Seed())
+
+    _saved = Schema(
+        {
+            "views_": several(text, "views"),
+            "machines_": several(maybe(object_of((MKLClassifier, MKLRegressor))), "views"),
+            "means_": numbers("views", "values"),
+            "coef_": numbers("outputs", "views", "values"),
+            "intercept_": numbers("outputs"),
+            "n_stored_": count(),
+        }
+    )
 
     def __init__(
         self,
@@ -684,6 +731,27 @@ class StackedViews(Decisions):
 
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
         return [found for machine in self.machines_ if machine is not None for found in lookups_of(machine)]
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        n_values = len(self._outputs())
+        agree(sizes, "outputs", n_values, f"{path}.intercept_")
+        agree(sizes, "values", n_values, f"{path}.means_")
+        kind = MKLClassifier if self.task_ == "classification" else MKLRegressor
+        for place, machine in enumerate(self.machines_):
+            where = f"{path}.machines_[{place}]"
+            if machine is None:
+                continue
+            if type(machine) is not kind:
+                refuse(where, f"is a {type(machine).__name__}, which a {self.task_} never has")
+            if kind is MKLClassifier:
+                known = indices("known", below="classes")
+                known(machine.classes_, {"classes": len(self.classes_)}, f"{where}.classes_")
+            elif machine.intercept_.shape != (1,):
+                refuse(where, "has several targets")
+        names = vars(self).get("feature_names_in_", ())
+        for view in self.views_:
+            if not any(name == view or name.startswith(f"{view}__") for name in names):
+                refuse(f"{path}.views_", f"has the view {view!r}, of which there is no column")
 
 
 def _columns(X: pd.DataFrame, view: str) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
+from ..estimators import MKLClassifier, MKLRegressor
 from ..estimators.base import APPROXIMATION
 from ..estimators.explanations import part_names
 from ..estimators.fitted import lookups_of, n_compared
@@ -37,11 +38,35 @@ from ..validation.inputs import (
     encode_labels,
     unchanged_on_failure,
 )
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    expect,
+    maybe,
+    number,
+    numbers,
+    object_of,
+    optional,
+    refuse,
+    several,
+    text,
+)
 from ..views import TableInBlocks
 from .drift import CohortSummary
 from .in_blocks import fit_in_blocks, in_memory
-from .kinds import about_columns, about_matrix, as_frame, column_kinds, given_kinds, guess_task, named_columns, with_log
-from .layout import TableLayout
+from .kinds import (
+    TASK,
+    about_columns,
+    about_matrix,
+    as_frame,
+    column_kinds,
+    given_kinds,
+    guess_task,
+    named_columns,
+    with_log,
+)
+from .layout import TableLayout, ViewColumns
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_views, reason_against
 from .scoring import Scoring, positive_place, scoring_named
@@ -52,6 +77,11 @@ MOST_AVERAGED = 1000  # training samples over which parts of predictions are ave
 
 def _classifies(model: CohortModel) -> bool:
     return getattr(model, "task_", model.task) != "regression"
+
+
+def _cell(value: Any, sizes: Sizes, path: str) -> None:
+    if not isinstance(value, str | int | float):
+        refuse(path, f"is {value!r} where text or a number is expected")
 
 
 def _calibrates(model: CohortModel) -> bool:
@@ -174,6 +204,22 @@ class CohortModel(BaseEstimator):
         n_jobs=Whole(but_not=0) | None,
         random_state=Seed(),
         verbose=Flag() | Whole(0),
+    )
+
+    _saved = TASK | Schema(
+        {
+            "target_mean_": optional(number()),
+            "target_scale_": optional(number(positive=True)),
+            "mean_contributions_": optional(numbers("parts")),
+            "_prior": numbers("prior", low=0.0),
+            "_layout": object_of(TableLayout, "columns"),
+            "_needs": several(text),
+            "model_": object_of((MKLClassifier, MKLRegressor, "StackedViews", "ColumnModel")),
+            "calibration_": maybe(object_of(Calibration)),
+            "cohort_": optional(object_of(CohortSummary)),
+            "na_values": optional(maybe(several(_cell))),
+        },
+        transient=dict.fromkeys(("matrices", "kinds"), lambda: None),  # only a fit reads them
     )
 
     def __init__(
@@ -723,6 +769,39 @@ class CohortModel(BaseEstimator):
             tags.regressor_tags = RegressorTags()
         return tags
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """The model inside is of the task, knows no other classes, and reads the columns of the table."""
+        inside = vars(self)
+        classifies = inside["task_"] == "classification"
+        if classifies == ("target_mean_" in inside and "target_scale_" in inside):
+            refuse(f"{path}.task_", "is not that of the other attributes")
+        if classifies:
+            agree(sizes, "prior", len(self.classes_), f"{path}.classes_")
+            if not (inside["_prior"] > 0).all():
+                refuse(f"{path}._prior", "has classes without a sample")
+        else:
+            agree(sizes, "prior", 1, f"{path}._prior")
+        if isinstance(self.model_, MKLClassifier | MKLRegressor):
+            is_right = isinstance(self.model_, MKLClassifier if classifies else MKLRegressor)
+        else:
+            is_right = self.model_.task_ == self.task_
+        if not is_right or (isinstance(self.model_, MKLRegressor) and self.model_.intercept_.shape != (1,)):
+            refuse(f"{path}.model_", f"is none of a {self.task_}")
+        if classifies and not set(self.model_.classes_.tolist()) <= set(self.classes_.tolist()):
+            refuse(f"{path}.model_.classes_", "are not among the classes")
+        if "mean_contributions_" in inside:
+            terms = getattr(self.model_, "kernel_names_", getattr(self.model_, "views", []))
+            expect(len(terms) + 1, len(self.mean_contributions_), f"{path}.mean_contributions_", "parts")
+        layout, needs = inside["_layout"], inside["_needs"]
+        if not needs or not set(needs) <= set(layout.names):
+            refuse(f"{path}._needs", "are no views of the model")
+        width = sum(len(view.names) for view in layout.views)
+        expect(width, self.model_.n_features_in_, f"{path}.model_.n_features_in_", "table columns")
+        expected = np.array([name for view in layout.views for name in _table_names(view)], dtype=object)
+        names = vars(self.model_).get("feature_names_in_")
+        if names is None or not np.array_equal(names, expected):
+            refuse(f"{path}.model_.feature_names_in_", "are not the columns of the layout")
+
 
 def mean_parts(model: Any, parts: pd.DataFrame) -> np.ndarray:
     """What parts of predicted numbers are measured from, a number for each column; see `measured_from`."""
@@ -796,3 +875,7 @@ def _known_diagonal(matrix: Any, block: Any, diagonal: Any, name: str) -> Any:
     own = np.asarray(matrix.self_similarity)[: len(matrix.K)]
     own = own[np.isfinite(own)]
     return float(own[0]) if len(own) and np.allclose(own, own[0], rtol=1e-9, atol=0.0) else None
+
+
+def _table_names(view: ViewColumns) -> list[str]:
+    return [f"{view.name}__{name}" for name in view.names] if view.is_sparse else view.names

@@ -27,6 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from ..kernels.preparation import TableKind
 from ..validation import is_number, shown
 from ..validation.columns import SEPARATOR
+from ..validation.schemas import Schema, Sizes, agree, indices, object_of, refuse, size
 from ..views import Views
 from ..views.table import prefixes
 
@@ -38,6 +39,17 @@ class Design:
 
     Made by `Design.fit`.
     """
+
+    _saved = Schema(
+        {
+            "n_in": size("columns"),
+            "kind": object_of(TableKind, own="columns"),
+            "read": indices("read", below="columns"),
+            "documents": indices("documents", below="columns"),
+            "width": size("features"),
+            "transformer": object_of("Operation"),
+        }
+    )
 
     def __init__(
         self,
@@ -143,6 +155,12 @@ class Design:
             else:
                 table[:, place] = np.where(pd.isna(table[:, place]), "", table[:, place])
         return table
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        agree(sizes, "columns", self.transformer.n_in, f"{path}.transformer")
+        agree(sizes, "features", self.transformer.n_out, f"{path}.transformer")
+        if self.transformer.takes_documents:
+            refuse(f"{path}.transformer", "takes documents in the place of a table")
 
 
 def _names_out(transformer: Any, columns: list[str], width: int) -> list[str]:

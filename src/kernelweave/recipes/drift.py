@@ -38,6 +38,18 @@ import pandas as pd
 from scipy.stats import binom, chi2, norm
 
 from ..validation import counted
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    count,
+    indices,
+    number,
+    numbers,
+    object_of,
+    refuse,
+    several,
+    text,
+)
 from ..views.frames import SparseRowsDtype
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
 
@@ -45,6 +57,7 @@ from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_t
 _RISK = {"views": 0.004, "columns": 0.002, "cells": 0.001, "missing": 0.001, "categories": 0.002}
 _LEAST = {"view": 0.5, "column": 0.8, "far": 0.1, "missing": 0.2, "categories": 0.05}
 _NAMED = 3  # columns or categories that a sentence names
+GRID = 21  # quantiles that are kept of each column
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +80,24 @@ class CohortSummary:
     values: list[list[str]]  # the categories of each, and how many of them one sample only has, as `singles`
     singles: np.ndarray  # (n_categories,)
     pairs: list[PairStructure]  # for each view that has several columns which go together
+
+    _saved = Schema(
+        {
+            "n_samples": count(1),
+            "views": several(text, "views"),
+            "shares": numbers("views", low=0.0),
+            "columns": several(text, "columns"),
+            "column_views": indices("columns", below="views"),
+            "measures": several(text, "measures"),
+            "measure_views": indices("measures", below="views"),
+            "grid": numbers(GRID, "measures"),
+            "moments": numbers(6, "measures"),
+            "categories": several(text, "categories"),
+            "values": several(several(text), "categories"),
+            "singles": numbers("categories", low=0.0),
+            "pairs": several(object_of("PairStructure", "measures")),
+        }
+    )
 
     @classmethod
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
@@ -108,6 +139,12 @@ class CohortSummary:
             singles=np.array([sum(times == 1 for times in count.values()) for count in counts], dtype=float),
             pairs=[pair for pair in pairs if pair is not None],
         )
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if not set(self.categories) <= set(self.columns):
+            refuse(f"{path}.categories", "are not among the columns")
+        if len(self.shares) and self.shares.max() > 1.0:
+            refuse(f"{path}.shares", "are above 1")
 
 
 class NewCohort:
@@ -375,7 +412,6 @@ def moments_of(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return grid, np.array([n, mean, scale, low, high, middle], dtype=np.float64), u
 
 
-GRID = 21  # quantiles that are kept of each column
 _N_COLUMNS = 300  # of a view, among which pairs are looked for
 _N_PAIRS = 100
 _FEWEST_SAMPLES = 20
@@ -425,6 +461,17 @@ class PairStructure:
     mean: float  # with `scale`: of the pairs' mean rank correlation over samples
     scale: float
     n_samples: int  # samples of the second half
+
+    _saved = Schema(
+        {
+            "first": indices("pairs", below="measures", filled=True),
+            "second": indices("pairs", below="measures"),
+            "sign": numbers("pairs"),
+            "mean": number(),
+            "scale": number(positive=True),
+            "n_samples": count(1),
+        }
+    )
 
     @classmethod
     def of(cls, u: np.ndarray, places: np.ndarray) -> PairStructure | None:

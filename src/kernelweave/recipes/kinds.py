@@ -41,6 +41,17 @@ from ..kernels.normalization import approximate_smallest
 from ..validation import counted, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import as_pandas, is_date, spelled_number
+from ..validation.schemas import (
+    COLUMNS,
+    Schema,
+    Sizes,
+    array,
+    check_classes,
+    numbers,
+    one_of,
+    optional,
+    refuse,
+)
 from ..views.frames import SparseRows, SparseRowsDtype
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
@@ -266,6 +277,24 @@ def _spells_number(cell: str) -> bool:
 
 _MOST_CLASSES = 20  # of whole numbers that count as classes
 _FEWEST_SAMPLES = 3  # of a class, on average
+
+
+def _check_task(value: Any, sizes: Sizes, path: str) -> None:
+    if (value.task_ == "classification") != ("classes_" in vars(value)):
+        refuse(f"{path}.classes_", f"are not those of a {value.task_}")
+    if value.task_ == "classification":
+        check_classes(value, sizes, path)
+
+
+# What a file holds of the task of a model.
+TASK = COLUMNS | Schema(
+    {
+        "task_": one_of("classification", "regression"),
+        "classes_": optional(array("biufUSO", "classes")),
+        "class_count_": optional(numbers("classes", low=0.0)),
+    },
+    _check_task,
+)
 
 
 def guess_task(y: Any) -> tuple[str, str]:

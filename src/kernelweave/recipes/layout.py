@@ -19,6 +19,20 @@ import scipy.sparse as sp
 from ..validation import shown
 from ..validation.columns import SEPARATOR, has_sparse_rows
 from ..validation.inputs import spelled_number
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    flag,
+    indices,
+    maybe,
+    numbers,
+    object_of,
+    one_of,
+    optional,
+    refuse,
+    several,
+    text,
+)
 from ..views import Views
 from ..views.frames import KeptColumns, SparseRows
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text
@@ -38,12 +52,33 @@ class ViewColumns:
     means: np.ndarray | None = None
     is_log: bool = False  # whether each of its numbers x is taken as log(1 + x)
 
+    _saved = Schema(
+        {
+            "name": text,
+            "positions": indices("own", below="columns", filled=True),
+            "names": several(text, "own"),
+            "kinds": several(one_of(NUMBER, CATEGORY, TEXT, SIMILARITY), "own"),
+            "is_sparse": flag,
+            "means": maybe(numbers("own")),
+            "is_log": optional(flag),
+        }
+    )
+
     @property
     def is_matrix(self) -> bool:
         return self.kinds == [SIMILARITY]
 
     def places(self, kind: str) -> list[int]:
         return [place for place, own in enumerate(self.kinds) if own == kind]
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """A similarity matrix is one column, a sparse view has numbers only, and no column is there twice."""
+        if SIMILARITY in self.kinds and not self.is_matrix:
+            refuse(f"{path}.kinds", "has ids beside columns")
+        if self.is_sparse and set(self.kinds) != {NUMBER}:
+            refuse(f"{path}.kinds", "has a sparse view that is not of numbers")
+        if len(set(self.names)) < len(self.names) or len(set(self.positions.tolist())) < len(self.positions):
+            refuse(path, "has a column twice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +89,8 @@ class TableLayout:
     # whether one transformer reads the columns of all views together: documents of samples that lack a view are then
     # empty, and so are their sparse rows
     joined: bool = False
+
+    _saved = Schema({"views": several(object_of(ViewColumns, "columns")), "joined": flag})
 
     @classmethod
     def of(cls, X: pd.DataFrame, kinds: pd.DataFrame, log: Collection[str] = ()) -> TableLayout:
@@ -133,6 +170,11 @@ class TableLayout:
             columns[place] = pd.Series(cells, index=index, dtype=object)
         frame = pd.DataFrame({place: columns[place] for place in range(len(view.kinds))}, index=index)
         return frame.set_axis(view.names, axis=1)
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        names = [name for view in self.views for name in ([view.name] if view.is_sparse else view.names)]
+        if not self.views or len(set(self.names)) < len(self.views) or len(set(names)) < len(names):
+            refuse(f"{path}.views", "are not there, or one of them is there twice")
 
 
 def _view(

@@ -32,6 +32,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
+from ..validation.schemas import Schema, numbers
 
 
 def balanced_folds(
@@ -215,6 +216,8 @@ class Calibration:
 
     slope: np.ndarray  # (1,): positive
     intercept: np.ndarray  # (1,): of two classes; 0 for more
+
+    _saved = Schema({"slope": numbers(1, low=np.finfo(float).tiny), "intercept": numbers(1)})
 
     @classmethod
     def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:

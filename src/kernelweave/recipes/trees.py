@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn import __version__ as sklearn_version
 
 from ..solvers.trees import add_leaves
+from ..validation.schemas import Schema, Sizes, check_whole, flag, flags, indices, number, numbers, refuse, size
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,8 @@ class LinearScores:
 
     coef: np.ndarray  # (n_outputs, width)
     intercept: np.ndarray  # (n_outputs,)
+
+    _saved = Schema({"coef": numbers("outputs", "features"), "intercept": numbers("outputs")})
 
     @property
     def width(self) -> int:
@@ -50,6 +53,12 @@ _CHECKED_SAMPLES = 500
 _TOLERANCE = 1e-10
 
 
+_TREE_TYPES = {
+    **dict.fromkeys(("roots", "first", "left", "right", "reads"), np.int32),
+    **dict.fromkeys(("threshold", "values", "offset"), np.float64),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class TreeSum:
     """Sums over the leaves of decision trees."""
@@ -67,6 +76,23 @@ class TreeSum:
     offset: np.ndarray  # (n_outputs,)
     factor: float
     single: bool  # whether features are rounded to single precision first, as forests of scikit-learn do
+
+    _saved = Schema(
+        {
+            "width": size("features"),
+            "left": indices("nodes", low=-1, below="nodes"),
+            "right": indices("nodes", low=-1, below="nodes"),
+            "reads": indices("nodes"),
+            "threshold": numbers("nodes", inf=True),
+            "missing_left": flags("nodes"),
+            "values": numbers("leaves", "values"),
+            "roots": indices("trees", below="nodes"),
+            "first": indices("trees"),
+            "offset": numbers("outputs"),
+            "factor": number(),
+            "single": flag,
+        }
+    )
 
     @property
     def n_terms(self) -> int:
@@ -185,6 +211,23 @@ class TreeSum:
                 "so its trees cannot be kept as arrays; please report this, and use an earlier version of scikit-learn"
             )
         return self
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """Children come after their parents, so that no way is without an end; features and values exist."""
+        for name, dtype in _TREE_TYPES.items():
+            if getattr(self, name).dtype != dtype:
+                refuse(f"{path}.{name}", f"is an array of {getattr(self, name).dtype}, which it never is")
+        is_leaf = self.left < 0
+        if not np.array_equal(is_leaf, self.right < 0):
+            refuse(f"{path}.right", "is no leaf where the other child is one")
+        inner = np.flatnonzero(~is_leaf)
+        for name in ("left", "right"):
+            if (getattr(self, name)[inner] <= inner).any():
+                refuse(f"{path}.{name}", "holds children that do not stand behind their node")
+        check_whole(self.reads[inner], f"{path}.reads", below=int(self.width), of="features")
+        check_whole(self.reads[is_leaf], f"{path}.reads", below=len(self.values), of="leaves")
+        n_firsts = len(self.offset) - self.values.shape[1] + 1  # outputs with as many behind them as leaves have values
+        check_whole(self.first, f"{path}.first", below=n_firsts, of="outputs")
 
 
 @dataclass(frozen=True)

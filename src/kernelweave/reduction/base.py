@@ -25,12 +25,14 @@ from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
+from ..combiners.base import COMBINED
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import FittedKernels
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.resources import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
 from ..validation.inputs import check_labels, check_row_labels, check_training_data, encode_labels, unchanged_on_failure
+from ..validation.schemas import CLASS_LABELS, Schema, numbers, size
 from ..views import Views
 
 # Shares of the largest eigenvalue below which directions count as dependent.
@@ -86,6 +88,18 @@ class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEs
     """
 
     _constraints = Constraints(n_components=Whole(1) | None)
+
+    _saved = (
+        CLASS_LABELS
+        | Schema(
+            {
+                "coef_": numbers("support", "components"),
+                "offset_": numbers("components"),
+                "n_components_": size("components"),
+            }
+        )
+        | COMBINED
+    )
 
     def fit(self, X: Any, y: Any) -> KernelTransformer:
         """Find the directions."""

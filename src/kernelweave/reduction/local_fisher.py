@@ -42,6 +42,7 @@ from ..validation.inputs import (
     encode_labels,
     unchanged_on_failure,
 )
+from ..validation.schemas import COLUMNS, Schema, numbers, size
 from .base import NamedComponents
 from .graphs import local_affinity
 
@@ -112,6 +113,14 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
         n_neighbors=Whole(1),
         metric=Choice("weighted", "orthonormalized", "plain"),
         ridge=Number(low=0),
+    )
+
+    _saved = COLUMNS | Schema(
+        {
+            "mean_": numbers("columns"),
+            "components_": numbers("components", "columns"),
+            "n_components_": size("components"),
+        }
     )
 
     def __init__(

@@ -58,6 +58,7 @@ from ..solvers.embedding import GraphLaplacian, mean_spread, principal, ratio_tr
 from ..solvers.weights import cone_ratio
 from ..validation import Choice, Constraints, Flag, Instance, Number, Seed, Whole, check, check_parameters
 from ..validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure
+from ..validation.schemas import Schema, numbers, series, size
 from ..views import Views
 from .base import check_some_view
 from .graphs import Graph, LDAGraph, PCAGraph
@@ -414,6 +415,14 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         tol=Number(above=0),
         random_state=Seed(),
         verbose=Flag() | Whole(0),
+    )
+
+    _saved = Schema(
+        {
+            "alphas_": numbers("support", "components"),
+            "kernel_weights_": series("kernels"),
+            "_n_features_out": size("components"),
+        }
     )
 
     def __init__(

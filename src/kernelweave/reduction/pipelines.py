@@ -25,12 +25,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..combiners import Projected
 from ..estimators import MKLClassifier
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import lookups_of
 from ..kernels import Linear
 from ..validation import Constraints, Instance, Offers, Whole, check, check_parameters
 from ..validation.inputs import check_matrix, check_row_labels, unchanged_on_failure
+from ..validation.schemas import Schema, Sizes, object_of, refuse
 from .base import NamedComponents
 from .local_fisher import LocalFisher
 
@@ -155,6 +157,8 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         estimator=Instance(KernelMachineEstimator, "an MKLClassifier, MKLRegressor or MKLOneClass")
     )
 
+    _saved = Schema({"estimator_": object_of(KernelMachineEstimator)})
+
     def __init__(self, estimator: Any):
         self.estimator = estimator
 
@@ -252,6 +256,10 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.target_tags.required = inner.target_tags.required
         return tags
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        if not isinstance(self.estimator_.combiner_, Projected):
+            refuse(f"{path}.estimator_", "has no projections")
 
 
 _REDUCERS = ("pca", "kpca", "lda", "lfda")

@@ -43,8 +43,17 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation.schemas import check_whole
-from .model_schemas import unpack
-from .registry import clash, fields_of, instance_of, is_data, is_extension, is_registered, name_in_files, name_now
+from .registry import (
+    clash,
+    fields_of,
+    instance_of,
+    is_data,
+    is_extension,
+    is_registered,
+    name_in_files,
+    name_now,
+    unpack,
+)
 from .transformers import Description, built
 
 # Booleans, numbers, text, bytes and times: what a file may hold. Objects and records are refused.

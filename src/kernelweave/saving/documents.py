@@ -154,7 +154,6 @@ class CountTermsOperation(Operation):
             "binary": flag,
             "dtype": one_of(*TYPES),
         },
-        _check_saved,
     )
 
     takes_documents = True

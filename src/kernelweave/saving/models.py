@@ -17,14 +17,14 @@ from ..estimators.fitted import lookups_of
 from ..features import Approximation
 from ..features.exact import TransformerMap
 from ..kernels import Precomputed, ViewKernel
+from ..kernels.base import n_features_of
 from ..kernels.preparation import Preparation
 from ..validation import check
-from ..validation.schemas import is_own, part
+from ..validation.schemas import is_own, object_of
 from ..views import Views
 from .archive import read_archive, write_archive
 from .atomic import replace_file
 from .codecs import Decoder, Encoder, NotSavableError
-from .kernel_schemas import n_features_of
 from .registry import ESTIMATORS, given_classes, is_registered, name_in_files, needed_classes
 from .transformers import Description, as_operation, described
 
@@ -170,7 +170,7 @@ def load(
             model = decoder.model(document["rows"])
             if not _is_model(model):
                 raise ValueError("it holds no model")
-            part(type(model))(model, {}, type(model).__name__)
+            object_of(type(model))(model, {}, type(model).__name__)
             decoder.unpack()
             check_is_fitted(model)
         except MemoryError:

@@ -24,12 +24,12 @@ from ..validation.schemas import (
     count,
     expect,
     flag,
+    indices,
     maybe,
     number,
     numbers,
+    object_of,
     one_of,
-    part,
-    positions,
     refuse,
     several,
     size,
@@ -136,7 +136,6 @@ class ScaleOperation(Operation):
             **dict.fromkeys(("center", "divisor", "factor", "offset"), _CONSTANTS),
             "limits": maybe(together(number(), number())),
         },
-        _check_saved,
     )
 
     def transform(self, X: Any) -> Any:
@@ -265,12 +264,11 @@ class FillOperation(_Filling):
         {
             "width": size("in"),
             "marker": _check_entry,
-            "kept": positions("kept", below="in"),
+            "kept": indices("kept", below="in"),
             "values": array("fiO", "kept", nan=True, inf=True),
-            "flagged": maybe(positions("flagged", below="in")),
+            "flagged": maybe(indices("flagged", below="in")),
             "kind": one_of("float", "object", "any"),
         },
-        _check_saved,
     )
 
     def transform(self, X: Any) -> Any:
@@ -336,8 +334,8 @@ class NeighborsFillOperation(_Filling):
             "samples": numbers("donors", "in", nan=True),
             "n_neighbors": count(1),
             "by_distance": flag,
-            "kept": positions("kept", below="in"),
-            "flagged": maybe(positions("flagged", below="in")),
+            "kept": indices("kept", below="in"),
+            "flagged": maybe(indices("flagged", below="in")),
         }
     )
 
@@ -485,14 +483,13 @@ class OneHotOperation(_Encoding):
     _saved = Schema(
         {
             "categories": several(_check_categories, "in", own=("own",)),
-            "owners": positions("out", below="in"),
+            "owners": indices("out", below="in"),
             "labels": several(text, "out"),
-            "places": several(positions("own", low=-1, below="out"), own=("own",)),
-            "unknown": positions("in", low=-1, below="out"),
+            "places": several(indices("own", low=-1, below="out"), own=("own",)),
+            "unknown": indices("in", low=-1, below="out"),
             **dict.fromkeys(("refuses", "warns", "sparse"), flag),
             "dtype": one_of(*TYPES),
         },
-        _check_saved,
     )
 
     n_out = property(lambda self: len(self.labels))
@@ -537,7 +534,6 @@ class OrdinalOperation(_Encoding):
             "unknown": maybe(_check_number),
             "dtype": one_of(*TYPES),
         },
-        _check_saved,
     )
 
     def transform(self, X: Any) -> np.ndarray:
@@ -561,7 +557,7 @@ class ChainOperation(Operation):
             if second.takes_documents:
                 refuse(f"{path}.steps[{place + 1}]", "takes documents, but is not the first step")
 
-    _saved = Schema({"steps": several(part(Operation))}, _check_saved)
+    _saved = Schema({"steps": several(object_of(Operation))})
 
     takes_documents = property(lambda self: self.steps[0].takes_documents)
     n_in = property(lambda self: self.steps[0].n_in)
@@ -607,14 +603,13 @@ class ByColumnsOperation(Operation):
         {
             "width": size("in"),
             "names": several(text, "groups"),
-            "columns": several(positions("own", below="in"), "groups", own=("own",)),
+            "columns": several(indices("own", below="in"), "groups", own=("own",)),
             "single": several(flag, "groups"),
-            "operations": several(part(Operation), "groups"),
+            "operations": several(object_of(Operation), "groups"),
             "weights": several(maybe(number()), "groups"),
             "sparse": flag,
             "prefixes": flag,
         },
-        _check_saved,
     )
 
     n_out = property(lambda self: sum(int(operation.n_out) for operation in self.operations))
@@ -656,7 +651,7 @@ class NamedOperation(Operation):
         if self.operation.takes_documents:
             refuse(f"{path}.operation", "takes documents, which have no names")
 
-    _saved = Schema({"names": several(text, "in"), "operation": part(Operation)}, _check_saved)
+    _saved = Schema({"names": several(text, "in"), "operation": object_of(Operation)})
 
     n_in = property(lambda self: len(self.names))
     n_out = property(lambda self: self.operation.n_out)

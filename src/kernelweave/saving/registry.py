@@ -24,12 +24,12 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from ..combiners import CombinedKernel, Combiner, Gate
+from ..combiners.combined import record_of, restored
 from ..estimators.base import KernelMachineEstimator
 from ..kernels.base import Kernel
 from ..machines import Loss, Machine
 from ..validation.schemas import is_own, schema_of
-from . import kernel_schemas  # noqa: F401  # declares what may be in kernels
-from .model_schemas import packed
+from ..views import Views
 
 # The base classes that users extend.
 EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Loss, Machine)
@@ -59,7 +59,12 @@ _MODULES = {
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
-    "combiners.projected": "Layout",
+    "combiners.combined": "ExplicitState",
+    "combiners.forms": "AugmentedStack",
+    "combiners.nonlinear": "DifferenceState",
+    "combiners.localized": "ExplicitGates GatedStack",
+    "combiners.projected": "Layout ProjectedStack",
+    "combiners.per_output": "OutputStates",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
@@ -72,8 +77,6 @@ _MODULES = {
     "recipes.search": "Calibration",
     "recipes.trees": "LinearScores TreeSum",
     "saving.documents": "CountTermsOperation WeighTermsOperation",
-    "saving.model_schemas": "AugmentedStack DifferenceState ExplicitGates ExplicitState GatedStack OutputStates "
-    "ProjectedStack",
     "saving.operations": "ByColumnsOperation ChainOperation FillOperation KeepOperation NamedOperation "
     "NeighborsFillOperation OneHotOperation OrdinalOperation RotateOperation ScaleOperation UnitNormOperation",
     "sklearn.model_selection": "GroupKFold KFold LeaveOneOut LeavePOut ShuffleSplit StratifiedKFold "
@@ -109,18 +112,12 @@ RENAMED: dict[str, dict[str, str]] = {
 # Parameters that came after the first files, which are saved only where they differ from the default.
 _ADDED = ("transformer", "storage", "approximation")
 
-# Packages whose classes are declared in a module that is imported only with them.
-_DECLARED = {"recipes": "recipe_schemas", "reduction": "reduction_schemas"}
-
 
 @cache
 def class_named(name: str) -> type:
     """The class that a file of the table's name means, imported where it is not yet."""
     module = CLASSES[name]
-    package = module.partition(".")[0]
-    if package in _DECLARED:
-        import_module(f".{_DECLARED[package]}", __package__)
-    home = import_module(module) if package == "sklearn" else import_module(f"..{module}", __package__)
+    home = import_module(module if module.startswith("sklearn") else f"..{module}", __package__)
     return getattr(home, RENAMED_CLASSES.get(name, name))
 
 
@@ -221,6 +218,33 @@ def fields_of(value: Any) -> dict[str, Any]:
     }
     renamed = RENAMED.get(name_in_files(cls), {})
     return {renamed.get(name, name): part for name, part in packed(fields).items() if name not in left_out}
+
+
+def packed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an object as they stand in the file: of a model's combined kernel its record and parameters."""
+    kernel = fields.get("_kernel")
+    if not isinstance(kernel, CombinedKernel):
+        return fields
+    both = {"_state": record_of(kernel), "_theta": kernel.theta}
+    return {
+        name: value
+        for field, old in fields.items()
+        for name, value in (both.items() if field == "_kernel" else [(field, old)])
+    }
+
+
+def unpack(model: Any) -> None:
+    """Give an object from a file its combined kernel in the place of record and parameters, or its points; if any."""
+    fields = vars(model)
+    if isinstance(model, Views):
+        for preparation, values in fields.pop("points", []):
+            model.hold_points(preparation, values)
+    if "_theta" not in fields or "_state" not in fields or "combiner_" not in fields:
+        return
+    kernel = restored(fields["combiner_"], fields["_state"], fields["_theta"])
+    kept = {("_kernel" if name == "_state" else name): value for name, value in fields.items() if name != "_theta"}
+    fields.clear()
+    fields.update({**kept, "_kernel": kernel})
 
 
 def name_now(cls: str, field: str) -> str:

@@ -40,6 +40,7 @@ from ..features import FeatureMap
 from ..kernels import Kernel, KernelStack, Normalizer
 from ..machines import DualTerms, Machine, Solution
 from ..validation import is_count
+from ..validation.schemas import Schema, numbers
 from ..views import Views
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, without_views
 from .dense import CONSTANT, no_fold
@@ -514,6 +515,8 @@ class Features(TrainingStack):
 
 class NoFeatures(FeatureMap):
     """The features of a kernel that prediction does not evaluate: all are 0."""
+
+    _saved = Schema({"whitening": numbers(0, "features")})
 
     def __init__(self, n_features: int):
         self.whitening, self.trace_share = np.empty((0, n_features)), 0.0

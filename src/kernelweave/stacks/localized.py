@@ -42,14 +42,27 @@ from ..engines.base import Engine, on_device, ranges, spans_of
 from ..engines.memory import TILE, Block, StoredFeatures
 from ..engines.primal import MEMORY, Pass, Vectors
 from ..features import FeatureMap
+from ..features.base import n_compared_by
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap, frequencies_of
 from ..features.nystroem import NystroemMap, root_inverse
+from ..kernels import Kernel
 from ..kernels.base import ViewKernel
 from ..kernels.points import PointKernel
 from ..machines import Machine, Solution
 from ..solvers import ProductSpace, Space, minimize_lbfgs
 from ..solvers.base import above_rounding
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    maybe,
+    number,
+    numbers,
+    object_of,
+    refuse,
+    size,
+)
 from ..views import Views
 from .descent import JointProblem, Start, learned
 
@@ -261,6 +274,8 @@ class LinearTerm(Term):
 
     width: int
 
+    _saved = Schema({"width": size("components")})
+
     @property
     def n_features(self) -> int:
         return self.width
@@ -281,6 +296,8 @@ class FourierTerm(Term):
 
     frequencies: np.ndarray
     gain: float
+
+    _saved = Schema({"frequencies": numbers("components", "frequencies"), "gain": number(0.0)})
 
     @property
     def n_features(self) -> int:
@@ -312,6 +329,15 @@ class NystroemTerm(Term):
     landmarks: np.ndarray
     basis: np.ndarray
     points: Any = None
+
+    _saved = Schema(
+        {
+            "kernel": object_of(PointKernel),
+            "points": numbers("landmarks", "components"),
+            "landmarks": numbers(0, "read"),
+            "basis": numbers(0, "features"),
+        }
+    )
 
     @property
     def n_features(self) -> int:
@@ -353,6 +379,16 @@ class NystroemTerm(Term):
 class ProjectedMap(FeatureMap):
     """phi(W' x), where x are the normalised features of a kernel's view, which `kernel` reads."""
 
+    _saved = Schema(
+        {
+            "features": object_of("ViewFeatures", own="read"),
+            "kernel": object_of(Kernel, "columns"),
+            "directions": numbers("read", "components"),
+            "term": object_of(Term, "components"),
+            "whitening": maybe(numbers("whitened", "features")),
+        }
+    )
+
     def __init__(self, features: Any, kernel: ViewKernel, directions: np.ndarray, term: Term):
         self.features, self.kernel, self.directions = features, kernel, directions
         self.term, self.whitening, self.trace_share = term.settled(), term.whitening(directions), 1.0
@@ -385,6 +421,18 @@ class ProjectedMap(FeatureMap):
             values = self.term.raw(self.points(views))
         values[~present] = 0.0
         return values
+
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """The kernel's features are what is projected; landmarks and frequencies are those of projected samples."""
+        agree(sizes, "read", n_compared_by(self.kernel, f"{path}.kernel"), f"{path}.directions")
+        term = self.term
+        if isinstance(term, NystroemTerm):
+            numbers("raw", "components")(term.points, sizes, f"{path}.term.points")
+        if isinstance(term, FourierTerm):
+            agree(sizes, "components", len(term.frequencies), f"{path}.term.frequencies")
+        rows = {LinearTerm: sizes["read"], NystroemTerm: sizes.get("raw")}.get(type(term))
+        if rows != (None if self.whitening is None else len(self.whitening)):
+            refuse(f"{path}.whitening", "does not fit the features")
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,19 @@
 
 A class states beside itself what prediction reads of it, and a loaded object is compared with that before it is used:
 
-    class Gaussian(ViewKernel):
-        _saved = Schema({"scale_": number(positive=True)})
+    class Polynomial(ViewKernel):
+        _saved = Schema({"degree": count(1), "coef0": number(0.0)})
 
 Attributes of the base classes' schemas are its own too. Parameters (arguments of the constructor) are always there, and
 are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
-declared describe the fit only, so they may be anything; other attributes that are not declared are refused.
+declared describe the fit only, so they may be anything; other attributes that are not declared are refused. What
+concerns several attributes is checked by the method ``_check_saved(self, sizes, path)`` of a class with a schema, after
+those of its base classes.
 
 A *kind* is a function ``kind(value, sizes, path)`` that raises a `ValueError` where a value is not of its kind. Sizes
 have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension fixes how
 long it is, and all others must agree. An object shares the sizes that its kind names with the object that holds it
-(``part(Views, "columns", samples="support")``: what is ``samples`` there is ``support`` here), beside its own.
+(``object_of(Views, "columns", samples="support")``: what is ``samples`` there is ``support`` here), beside its own.
 
 ================  ====================================================
 size              number of
@@ -49,14 +51,15 @@ _PACKAGE = __name__.partition(".")[0]
 
 Sizes = dict[str, int]
 Kind = Callable[[Any, Sizes, str], None]
+Classes = type | str | tuple[type | str, ...]
 
 
 @dataclass(frozen=True)
 class Schema:
     """What objects of a class consist of.
 
-    ``rule(value, sizes, path)``, called last, is for what concerns several attributes. `transient` attributes are not
-    saved; their callables make them anew.
+    ``rule(value, sizes, path)`` is for what concerns several attributes. `transient` attributes are not saved; their
+    callables make them anew.
     """
 
     attributes: dict[str, Kind] = field(default_factory=dict)
@@ -78,20 +81,13 @@ class Schema:
         return {name for name, kind in self.attributes.items() if not hasattr(kind, "optional")}
 
 
-SCHEMAS: dict[type, Schema] = {}  # of classes that do not declare theirs themselves, in `_saved`
-
-
-def declared(cls: type) -> Schema:
-    """What a class itself declares; an attribute of that name in a user's class may be anything."""
-    found = vars(cls).get("_saved")
-    return found if isinstance(found, Schema) else SCHEMAS.get(cls, Schema())
-
-
 @cache
 def schema_of(cls: type) -> Schema:
     found = Schema()
     for base in reversed(cls.__mro__):
-        found = found | declared(base)
+        declared = vars(base).get("_saved")
+        if isinstance(declared, Schema):  # an attribute of that name in a user's class may be anything
+            found = found | declared | Schema(rule=vars(base).get("_check_saved"))
     return found
 
 
@@ -194,7 +190,7 @@ def flags(*shape: str | int) -> Kind:
     return array("b", *shape)
 
 
-def positions(
+def indices(
     *shape: str | int, low: int = 0, below: str | None = None, ascending: bool = False, filled: bool = False
 ) -> Kind:
     """An array of positions from 0, or from `low`, among as many things as the size `below` says."""
@@ -343,7 +339,7 @@ def series(length: str) -> Kind:
     return check
 
 
-def labels(length: str) -> Kind:
+def label_index(length: str) -> Kind:
     """A pandas index of text, each entry once."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
@@ -356,7 +352,7 @@ def labels(length: str) -> Kind:
     return check
 
 
-def sparse(rows: str, columns: str) -> Kind:
+def csr(rows: str, columns: str) -> Kind:
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if not sp.issparse(value) or not _is_plain(value.dtype, "fiub"):
             refuse(path, f"is a {type(value).__name__} where a sparse matrix of numbers is expected")
@@ -380,10 +376,11 @@ def either(*kinds: tuple[type | tuple[type, ...], Kind]) -> Kind:
     return check
 
 
-def part(classes: type | tuple[type, ...] | str, *shared: str, **renamed: str) -> Kind:
+def object_of(classes: Classes, *shared: str, **renamed: str) -> Kind:
     """An object of these classes, which agrees with its owner in the shared sizes, some under other names there.
 
-    A class of a package above is given by its name. Objects of a user's class may have any attributes.
+    A class of a package above, or further down the module, is given by its name. Objects of a user's class may have any
+    attributes.
     """
     names = {**{name: name for name in shared}, **renamed}
 
@@ -407,13 +404,15 @@ def part(classes: type | tuple[type, ...] | str, *shared: str, **renamed: str) -
     return check
 
 
-def _is_one(cls: type, classes: type | tuple[type, ...] | str) -> bool:
+def _is_one(cls: type, classes: Classes) -> bool:
+    if isinstance(classes, tuple):
+        return any(_is_one(cls, each) for each in classes)
     if isinstance(classes, str):
         return any(base.__name__ == classes and is_own(base) for base in cls.__mro__)
     return issubclass(cls, classes)
 
 
-def transformer(value: Any, sizes: Sizes, path: str) -> None:
+def unfitted(value: Any, sizes: Sizes, path: str) -> None:
     """A transformer of scikit-learn, not fitted, which prediction does not read."""
     cls: type = type(value)
     is_users = not is_own(cls) and any(map(is_own, cls.__mro__))
@@ -432,7 +431,7 @@ def _check_inside(owner: Any, schema: Schema, path: str) -> None:
         elif isinstance(value, dict):
             pending += [(each, f"{place}[{key!r}]") for key, each in value.items()]
         elif any(map(is_own, type(value).__mro__)) and not set(vars(value)) <= _parameters(type(value)):
-            part(type(value))(value, {}, place)
+            object_of(type(value))(value, {}, place)
 
 
 def _parameters(cls: Any) -> set[str]:

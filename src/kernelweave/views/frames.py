@@ -24,6 +24,20 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from .._warnings import warn
 from ..validation.columns import SEPARATOR, check_unique_columns
 from ..validation.inputs import as_pandas, check_unmasked, is_date, without_mask
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    array,
+    csr,
+    indices,
+    is_entry,
+    maybe,
+    optional,
+    refuse,
+    several,
+    size,
+    together,
+)
 from .alike import difference
 
 
@@ -223,6 +237,32 @@ class KeptColumns:
     blocks: list[tuple[np.ndarray, np.ndarray]]
     sparse: list[tuple[np.ndarray, Any, np.ndarray]] | None = None
 
+    _saved = Schema(
+        {
+            "n_samples": size("samples"),
+            "n_features": size("columns"),
+            "blocks": several(
+                together(
+                    indices("block", below="columns", ascending=True),
+                    array("fiubO", "samples", "block", nan=True),
+                ),
+                own=("block",),
+            ),
+            "sparse": optional(
+                maybe(
+                    several(
+                        together(
+                            indices("block", below="columns", ascending=True),
+                            csr("samples", "block"),
+                            array("b", "samples"),
+                        ),
+                        own=("block",),
+                    )
+                )
+            ),
+        }
+    )
+
     def __post_init__(self) -> None:
         # The class has None: files of models without sparse views have no such field.
         if self.sparse is None:
@@ -301,6 +341,19 @@ class KeptColumns:
                 return values[:, np.searchsorted(positions, position)]
         raise ValueError(f"column {position} was not kept: no kernel of the fitted model uses it")
 
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
+        """No column is in two blocks, and samples that lack a view have no entries there."""
+        blocks = [columns for columns, *_ in [*self.blocks, *(self.sparse or [])]]
+        seen = np.concatenate([np.empty(0, dtype=int), *blocks])
+        if len(np.unique(seen)) < len(seen):
+            refuse(f"{path}.blocks", "hold columns twice")
+        for place, (_, values, present) in enumerate(self.sparse or []):
+            if np.diff(values.indptr)[~present].any():
+                refuse(f"{path}.sparse[{place}]", "has entries of samples that lack the view")
+        for place, (_, values) in enumerate(self.blocks):
+            if values.dtype.kind == "O" and not all(is_entry(entry) for entry in values.ravel()):
+                refuse(f"{path}.blocks[{place}]", "holds what is neither text nor a number")
+
 
 def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
     columns = np.unique(columns).astype(int)
@@ -351,8 +404,8 @@ def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str], dict[int, Any]
 
 def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
     by_type: dict[np.dtype, list[int]] = {}
-    for position, array in arrays.items():
-        by_type.setdefault(array.dtype, []).append(position)
+    for position, values in arrays.items():
+        by_type.setdefault(values.dtype, []).append(position)
     return [
         (np.array(positions), np.ascontiguousarray(np.stack([arrays[position] for position in positions], axis=1)))
         for positions in by_type.values()

@@ -40,6 +40,20 @@ from numpy.typing import ArrayLike
 from ..validation import shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import as_pandas, check_one_table, is_date, without_mask
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    agree,
+    csr,
+    either,
+    indices,
+    nothing,
+    numbers,
+    object_of,
+    optional,
+    several,
+    together,
+)
 from .frames import (
     KeptColumns,
     as_numbers,
@@ -171,6 +185,11 @@ def as_views(X: Any, names: Any = None) -> Views:
     return X if isinstance(X, Views) else Views(X, names)
 
 
+def _check_points(value: Any, sizes: Sizes, path: str) -> None:
+    together(object_of("Preparation"), numbers("samples", "features"))(value, sizes, path)
+    agree(sizes, "features", value[0].n_features, f"{path}[1]")
+
+
 class Views:
     """The views of one X.
 
@@ -200,6 +219,23 @@ class Views:
 
     holds_points = False  # whether some rows are points that were not made of columns, see `hold_points`
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
+
+    _saved = Schema(
+        {
+            "X": either(
+                (KeptColumns, object_of(KeptColumns, "samples", "columns")), (object, csr("samples", "columns"))
+            ),
+            "names": nothing,
+            "positions": indices("samples"),
+            "points": optional(several(_check_points, own=("features",))),
+        },
+        transient={
+            **dict.fromkeys(("_read", "_prepared", "dtypes"), dict),
+            "holds_points": bool,
+            "source": object,
+            "labels": lambda: None,
+        },
+    )
 
     def __init__(self, X: Any, names: Any = None):
         check_one_table(X)
