@@ -23,7 +23,7 @@ kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts the same, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,7 @@ from ..validation.inputs import check_labels, one_class_error
 from ..views import Views
 from ..views.table import Fetch
 from .base import KernelMachineEstimator
+from .calibration import HOW
 from .samples import ScoreMixin, by_blocks
 from .training import ExactKernels, check_multiclass
 
@@ -199,8 +200,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     their features, of 4 bytes each (8 in float64); landmarks afterwards. A sample whose view is wholly NaN, or masked,
     has no row in that kernel; see `combiners.WeightedSum`.
 
-    Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
-    views and precomputed kernels too.
+    Probabilities: ``kernelweave.calibrated(MKLClassifier(...))``, which is scikit-learn's `CalibratedClassifierCV`, has
+    `predict_proba`, with missing views and precomputed kernels too.
 
     Examples
     --------
@@ -327,6 +328,11 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         """
         values = self._decide(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """An AttributeError that says how to have probabilities: by `kernelweave.calibrated`."""
+        raise AttributeError(HOW.format(type(self).__name__, "predict_proba"))
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         views = self._new_views(X, fetch)
