@@ -31,6 +31,7 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..combiners.named import combiner_named
 from ..combiners.projected import component_names
 from ..machines import Machine
 from ..validation import shown
@@ -51,7 +52,7 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
     """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
-        combiner = getattr(estimator, "combiner_", estimator.combiner)
+        combiner = getattr(estimator, "combiner_", combiner_named(estimator.combiner))
         if name in getattr(combiner, "methods", ()):
             return True
         raise AttributeError(f"{name} needs {remedy}, not {combiner!r:.80}")

@@ -28,6 +28,7 @@ import hashlib
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
@@ -92,7 +93,9 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
     if len(columns) == 0:
         known = sorted({name.partition(SEPARATOR)[0] for name in names})
         some = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        raise ValueError(f"the view {view!r} matches no column of X; the views of X are: {some}")
+        close = get_close_matches(view, known, n=1)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"the view {view!r} matches no column of X; {meant}the views of X are: {some}")
     return columns
 
 
