@@ -134,9 +134,7 @@ def test_it_stops_in_time_and_goes_on(folder, capsys, measured, monkeypatch):
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
     assert "results are there" not in out
-    assert (
-        "5 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run, and are not computed" in out
-    )
+    assert "5 of 6 results are in res/cells/2-folds-seed-0-quick from an earlier run, and are not computed" in out
     assert "The report, the models and the tables in res are written anew; the rest there is as it was." in out
 
 

@@ -59,7 +59,9 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
     try:
         entries = list(kernels)
     except TypeError:
-        raise ValueError(f"kernels must be a list of kernels, names of views or (name, kernel) pairs, not {shown(kernels)}") from None
+        raise ValueError(
+            f"kernels must be a list of kernels, names of views or (name, kernel) pairs, not {shown(kernels)}"
+        ) from None
     if not entries:
         raise ValueError("kernels is empty; give at least one kernel, or None for one Linear kernel per view")
     given = [_split(entry) for entry in entries]

@@ -224,6 +224,7 @@ class RotateOperation(Operation):
 
     n_in = property(lambda self: self.components.shape[1])
     n_out = property(lambda self: self.components.shape[0])
+    loadings_ = property(lambda self: self.components if self.scale is None else self.components / self.scale[:, None])
 
     def transform(self, X: Any) -> np.ndarray:
         projected = np.asarray(self._table(X, sparse="csr") @ self.components.T)

@@ -248,6 +248,7 @@ SCHEMAS[TreeSum] = Schema(
         "offset": numbers("outputs"),
         "factor": number(),
         "single": flag,
+        "importance": optional(maybe(numbers("features", low=0.0))),
     },
     _trees_rule,
 )

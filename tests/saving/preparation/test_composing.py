@@ -180,8 +180,14 @@ def first(X):
         (FunctionTransformer(first), "kernel 'rna': transformer is FunctionTransformer with a function"),
         (FunctionTransformer(scipy.special.log1p), "kernel 'rna': transformer is FunctionTransformer with a function"),
         (FunctionTransformer(np.isnan), "kernel 'rna': transformer is FunctionTransformer with a function as func"),
-        (FunctionTransformer(inverse_func=first), "kernel 'rna': transformer is FunctionTransformer with a function as inverse_func"),
-        (FunctionTransformer(np.exp, kw_args={"where": True}), "kernel 'rna': transformer is FunctionTransformer with kw_args for exp"),
+        (
+            FunctionTransformer(inverse_func=first),
+            "kernel 'rna': transformer is FunctionTransformer with a function as inverse_func",
+        ),
+        (
+            FunctionTransformer(np.exp, kw_args={"where": True}),
+            "kernel 'rna': transformer is FunctionTransformer with kw_args for exp",
+        ),
         (
             Pipeline([("scale", StandardScaler()), ("select", VarianceThreshold())]),
             "kernel 'rna': transformer step 'select' is VarianceThreshold",
