@@ -67,13 +67,13 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     Parameters
     ----------
     kernels : list of kernels, names of views or (name, kernel), or None
-        Callables ``f(A, B)`` count as kernels, and the name of a view as its `Linear` kernel. None means one `Linear` kernel per view prefix of a data frame's
-        columns (``fac__0``, ``fac__1``, ...; columns without a prefix then form the view ``rest``), or one over all
-        columns where there are no prefixes. Unnamed kernels are named after their view; parameters are reached as
-        ``kernels__<name>__<parameter>``.
+        Callables ``f(A, B)`` count as kernels, and the name of a view as its `Linear` kernel. None means one `Linear`
+        kernel per view prefix of a data frame's columns (``fac__0``, ``fac__1``, ...; columns without a prefix then
+        form the view ``rest``), or one over all columns where there are no prefixes. Unnamed kernels are named after
+        their view; parameters are reached as ``kernels__<name>__<parameter>``.
     combiner : combiner, "mean", "lp", "convex", "localized", "projected" or None
-        How the kernels become one; None means `Mean()`. A name stands for what the method of that name in `kernelweave
-        compare` takes: `Mean()`, `LpMKL(p=4/3)`, `ConvexMKL()`, `Localized()`, or `Projected` with the gates `Softmax()`,
+        How the kernels become one; None means `Mean()`. A name stands for what the method of that name in the command
+        line takes: `Mean()`, `LpMKL(p=4/3)`, `ConvexMKL()`, `Localized()`, or `Projected` with the gates `Softmax()`,
         10 components and 2 gating components.
     C : float
         Cost of a margin violation.

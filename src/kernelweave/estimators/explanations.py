@@ -159,9 +159,9 @@ class Explanations(FittedKernels):
         Series, or DataFrame of shape (n_features, n_outputs)
             By the names of columns (their positions where X has no names) or, if the kernel has a transformer, by what
             that calls its features. Where its last step is `PCA` or `TruncatedSVD`, weights are carried back to the
-            columns before it, ``w = V' w_components`` with the components as the rows of V: in units of these columns as
-            that step gets them, standard deviations behind a `StandardScaler`. A data frame if the machine has several outputs, one column for each class or pair
-            of classes. All 0 for a kernel without weight.
+            columns before it, ``w = V' w_components`` with the components as the rows of V: in units of these columns
+            as that step gets them, standard deviations behind a `StandardScaler`. A data frame if the machine has
+            several outputs, one column for each class or pair of classes. All 0 for a kernel without weight.
 
         Raises
         ------

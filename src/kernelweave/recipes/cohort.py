@@ -383,13 +383,14 @@ class CohortModel(BaseEstimator):
     def feature_importance(self) -> pd.DataFrame | None:
         """How much each feature counts in the decision, by view and the name of its column, the largest first.
 
-        Features are columns, categories of a column (``sex_f``) and words of a text (``text__fever``). The number means:
+        Features are columns, categories of a column (``sex_f``) and words of a text (``text__fever``). The number
+        means:
 
         - in kernel machines, the absolute weight in their linear kernels: by how much the decision value changes with
           one unit of the prepared feature, in a sample of average length (with an `approximation`, and in "projected",
-          of length 1, so that only features of one view compare) and, in "localized" and "projected", with the root mean square of the
-          training samples' gates. Gaussian kernels and similarity matrices have no weights of features, and what they
-          decide is not counted;
+          of length 1, so that only features of one view compare) and, in "localized" and "projected", with the root
+          mean square of the training samples' gates. Gaussian kernels and similarity matrices have no weights of
+          features, and what they decide is not counted;
         - in "linear", the absolute coefficient of the prepared feature;
         - in "forest" and "boosting", the share of all splits' decrease of the impurity, or of the loss, that splits of
           this feature have, in the training samples.
@@ -402,8 +403,8 @@ class CohortModel(BaseEstimator):
         -------
         DataFrame or None
             Columns ``view``, ``feature``, ``importance`` (not negative) and, where features have one signed weight,
-            ``weight``, which is positive for ``classes_[1]``. None for "stacking", whose machines have features of their
-            own, for models without a linear kernel, for "projected" with an `approximation`, and for a forest or
+            ``weight``, which is positive for ``classes_[1]``. None for "stacking", whose machines have features of
+            their own, for models without a linear kernel, for "projected" with an `approximation`, and for a forest or
             boosting from a file of an earlier version.
 
         Examples

@@ -16,11 +16,8 @@ from .trees import LinearScores
 
 def feature_importance(model: Any) -> pd.DataFrame | None:
     inner = model.model_
-    if isinstance(inner, ColumnModel):
-        parts = [_of_column_model(inner)]
-    else:
-        parts = _of_linear_kernels(model)
-    parts = [part for part in parts if part is not None]
+    found = [_of_column_model(inner)] if isinstance(inner, ColumnModel) else _of_linear_kernels(model)
+    parts = [part for part in found if part is not None]
     if not parts:
         return None
     table = pd.concat(parts, ignore_index=True)
@@ -67,8 +64,8 @@ def _weights(inner: Any, m: int) -> np.ndarray | None:
 def _length(inner: Any, m: int) -> float:
     """What the features of a sample are divided by, on average, before the kernel compares them."""
     stack = inner._stack()
-    factors = getattr(stack.normalizers[m], "factor_", None) if isinstance(stack, KernelStack) else None
-    known = np.ones(1) if np.ndim(factors) == 0 else np.asarray(factors)[stack.rows]
+    factors: Any = getattr(stack.normalizers[m], "factor_", 1.0) if isinstance(stack, KernelStack) else 1.0
+    known = factors[stack.rows] if np.ndim(factors) else np.ones(1)
     known = known[known > 0.0]
     return 1.0 / float(known.mean()) if len(known) else 1.0
 

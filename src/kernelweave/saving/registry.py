@@ -74,8 +74,9 @@ _MODULES = {
     "saving.documents": "CountTermsOperation WeighTermsOperation",
     "saving.model_schemas": "AugmentedStack DifferenceState ExplicitGates ExplicitState GatedStack OutputStates "
     "ProjectedStack",
-    "saving.operations": "ByColumnsOperation ChainOperation FillOperation FunctionOperation KeepOperation NamedOperation "
-    "NeighborsFillOperation OneHotOperation OrdinalOperation RotateOperation ScaleOperation UnitNormOperation",
+    "saving.operations": "ByColumnsOperation ChainOperation FillOperation FunctionOperation KeepOperation "
+    "NamedOperation NeighborsFillOperation OneHotOperation OrdinalOperation RotateOperation ScaleOperation "
+    "UnitNormOperation",
     "sklearn.model_selection": "GroupKFold KFold LeaveOneOut LeavePOut ShuffleSplit StratifiedKFold "
     "StratifiedShuffleSplit",
 }
