@@ -32,6 +32,7 @@ from ..files.matching import read_matrix, with_text_labels
 from ..files.read import column_names
 from ..files.sources import sources
 from ..recipes import CohortModel
+from ..recipes.cohort import with_gaps
 from ..recipes.drift import NewCohort
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 from ..saving import load
@@ -276,7 +277,7 @@ class NewSamples:
         files, self.notes = assigned_views(chosen.files, columns.views, chosen)
         unread = _unread(files, columns, self.notes)
         self.matrices = _matrices(chosen, columns)
-        self.wanted = ", ".join(columns.read)
+        self.wanted, self._model = ", ".join(columns.read), model
         self._size = getattr(chosen, "block_size", _BLOCK)
         if len(unread) == len(files) and not self.matrices:
             raise ValueError(_no_view(columns))
@@ -314,7 +315,13 @@ class NewSamples:
     def __iter__(self) -> Iterator[pd.DataFrame]:
         seen: set[str] = set()
         name = self._id_name()
+        told = False
         for X in [] if self._blocks is None else self._blocks:
+            if isinstance(self._model, CohortModel):
+                X, lacking = with_gaps(self._model, X)
+                if lacking is not None and not told:
+                    warn(lacking)
+                told |= lacking is not None
             yield X.join(self._ids) if len(self._ids) else X
             seen.update(X.index if self.matrices else ())
         rest = self._ids[[sample not in seen for sample in self._ids.index]].rename_axis(name)

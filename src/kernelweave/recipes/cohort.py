@@ -133,6 +133,11 @@ class CohortModel(BaseEstimator):
 
     Notes
     -----
+    A new table may lack columns. One without any column of a view lacks the view. Columns that it lacks of a view of
+    which it has at least half are taken as missing, with a warning, and filled in as gaps in the training samples are
+    (numbers by their mean or median, categories as unknown ones, text as empty), but not in a sparse view, nor where
+    another column has nearly that name: that is an error.
+
     Every sample gets a prediction. One that lacks all views that the method reads (of "alone:VIEW", the view) is left
     out of the fit, and is predicted by the majority class or the mean target.
 
@@ -248,7 +253,10 @@ class CohortModel(BaseEstimator):
 
     def _table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
         check_is_fitted(self)
-        X, _ = check_new_data(self, self._with_ids(X), self._layout.used())
+        X, lacking = with_gaps(self, self._with_ids(X))
+        if lacking is not None:
+            warn(lacking)
+        X, _ = check_new_data(self, X, self._layout.used())
         table, present = self._layout.table(X)
         return table, self._decidable(present)
 
@@ -725,6 +733,11 @@ def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
 def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
     """R2 of standardised targets, relative to the variance of all training samples."""
     return 1.0 - float(((values - y) ** 2).mean())
+
+
+def with_gaps(model: CohortModel, X: Any) -> tuple[Any, str | None]:
+    """X with the columns that it lacks of views that have others, missing, and a sentence about them or None."""
+    return model._layout.with_gaps(X, getattr(model, "feature_names_in_", None))
 
 
 def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
