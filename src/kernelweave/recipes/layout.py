@@ -101,9 +101,10 @@ class TableLayout:
         for view in self.views:
             absent = [name for name in names[view.positions] if name not in there]
             is_open = not (view.is_sparse or view.is_matrix or view.name in sparse)
-            if is_open and 0 < 2 * len(absent) <= len(view.names):
-                if not any(alike(name, unknown) for name in absent):
-                    lacking[view] = absent
+            if not is_open or not 0 < 2 * len(absent) <= len(view.names):
+                continue
+            if not any(alike(name, unknown) for name in absent):
+                lacking[view] = absent
         if not lacking:
             return X, None
         gaps = pd.DataFrame(np.nan, index=X.index, columns=[name for own in lacking.values() for name in own])
