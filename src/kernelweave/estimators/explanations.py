@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners.named import combiner_named
 from ..combiners.projected import component_names
+from ..kernels import KernelStack
 from ..kernels.components import Origin
 from ..machines import Machine
 from ..validation import shown
@@ -415,3 +416,23 @@ def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def is_linear_in_projections(model: Any) -> bool:
     return model._kernel.is_linear
+
+
+def weights_in_typical_samples(model: Any, m: int) -> tuple[list[Any], np.ndarray] | None:
+    """Names, and by how much the decision values of a typical sample change with what a linear kernel reads.
+
+    These are `feature_weights`, of shape (n_names, n_outputs), divided by the average length of the training samples
+    that are kept (1 where the model does not hold it). Where gates weigh samples differently, they are those of the
+    local model times the root mean square of its gate. None where there are no such weights.
+    """
+    weights, combined = model._feature_weights(m), model._kernel
+    if weights is None:
+        weights = combined.local_weights(m, model._coefficients()) if hasattr(combined, "local_weights") else None
+        if weights is None:
+            return None
+        weights = weights * np.sqrt(model.kernel_weights_.iloc[m])
+    stack, origin = model._stack(), model._origin(m)
+    factors: Any = getattr(stack.normalizers[m], "factor_", 1.0) if isinstance(stack, KernelStack) else 1.0
+    known = factors[stack.rows] if model._kernel.active[m] and np.ndim(factors) else np.ones(1)
+    known = known[known > 0.0]  # 1 / ||x||, with normalize="unit-diagonal"
+    return origin.names, origin.carried(weights) * (float(known.mean()) if len(known) else 1.0)

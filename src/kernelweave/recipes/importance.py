@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..kernels import KernelStack
+from ..estimators.explanations import weights_in_typical_samples
 from .baselines import ColumnModel
 from .design import views_and_features
 from .kinds import TEXT
@@ -45,29 +45,11 @@ def _of_column_model(inner: ColumnModel) -> pd.DataFrame | None:
 def _of_linear_kernels(model: Any) -> list[pd.DataFrame]:
     inner, parts = model.model_, []
     for m, kernel in enumerate(getattr(inner, "kernels_", [])):
-        weights = _weights(inner, m) if kernel.is_linear else None
-        if weights is not None:
-            origin = inner._origin(m)
-            parts.append(_table(_pairs(model, kernel, origin.names), origin.carried(weights) / _length(inner, m)))
+        found = weights_in_typical_samples(inner, m) if kernel.is_linear else None
+        if found is not None:
+            names, weights = found
+            parts.append(_table(_pairs(model, kernel, names), weights))
     return parts
-
-
-def _weights(inner: Any, m: int) -> np.ndarray | None:
-    """The weights of a linear kernel's features; where gates weigh samples differently, those of the average gate."""
-    weights, combined = inner._feature_weights(m), inner._kernel
-    if weights is not None or not hasattr(combined, "local_weights"):
-        return weights
-    local = combined.local_weights(m, inner._coefficients())
-    return None if local is None else local * np.sqrt(inner.kernel_weights_.iloc[m])
-
-
-def _length(inner: Any, m: int) -> float:
-    """What the features of a sample are divided by, on average, before the kernel compares them."""
-    stack = inner._stack()
-    factors: Any = getattr(stack.normalizers[m], "factor_", 1.0) if isinstance(stack, KernelStack) else 1.0
-    known = factors[stack.rows] if np.ndim(factors) else np.ones(1)
-    known = known[known > 0.0]
-    return 1.0 / float(known.mean()) if len(known) else 1.0
 
 
 def _pairs(model: Any, kernel: Any, names: list[Any]) -> list[tuple[str, str]]:
