@@ -103,3 +103,15 @@ def test_unknown_names(model, message):
 def test_names_with_explicit_features():
     model = MKLClassifier(VIEWS, "convex", approximation="nystroem", random_state=0).fit(X, Y)
     assert model.score(X, pd.Series(Y)) > 0.8
+
+
+@pytest.mark.parametrize("kernels", [{"rna": 1.0}, {"rna"}, {"rna": Linear("rna")}, 3])
+def test_what_has_no_order_is_no_list_of_names(kernels):
+    with pytest.raises(ValueError, match="kernels must be a list of kernels, names of views or"):
+        MKLClassifier(kernels).fit(X, Y)
+
+
+def test_names_need_columns_with_names():
+    with pytest.raises(ValueError, match="the view 'rna' is a name, but X has no column names.*kernels="):
+        MKLClassifier(np.array(["rna"])).fit(X.to_numpy(), Y)
+    assert MKLClassifier(np.array(["rna"])).fit(X, Y).kernel_names_ == ["rna"]

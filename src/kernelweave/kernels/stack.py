@@ -11,7 +11,8 @@ of `tiles.functions` for double precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -56,12 +57,14 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
     """
     if isinstance(kernels, Kernel | str) or callable(kernels):
         raise ValueError("kernels must be a list; wrap a single kernel, or the name of a view, as [kernel]")
-    try:
-        entries = list(kernels)
-    except TypeError:
+    entries: list[Any] | None = None
+    if not isinstance(kernels, Mapping | Set):
+        with suppress(TypeError):
+            entries = list(kernels)
+    if entries is None:
         raise ValueError(
             f"kernels must be a list of kernels, names of views or (name, kernel) pairs, not {shown(kernels)}"
-        ) from None
+        )
     if not entries:
         raise ValueError("kernels is empty; give at least one kernel, or None for one Linear kernel per view")
     given = [_split(entry) for entry in entries]
@@ -96,7 +99,7 @@ def _split(entry: Any) -> tuple[str | None, Kernel]:
         if "__" in name:
             raise ValueError(f"the kernel name {name!r} must not contain '__'")
     if isinstance(entry, str) and entry:
-        entry = Linear(entry)
+        entry = Linear(str(entry))
     if isinstance(entry, Kernel):
         return name, entry
     if callable(entry) and not isinstance(entry, type):

@@ -87,7 +87,7 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
     if names is None:
         raise ValueError(
             f"the view {view!r} is a name, but X has no column names; pass a data frame "
-            "(see stack_views) or select columns by position"
+            "(see stack_views) or select columns by position, such as kernels=[Linear([0, 1])]"
         )
     columns = np.flatnonzero([name == view or name.startswith(view + SEPARATOR) for name in names])
     if len(columns) == 0:
