@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
-    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
+    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, calibrated
     from .files import open_views, read_views, read_views_in_blocks
     from .reporting import report
     from .saving import load, predict_views, save
@@ -31,6 +31,7 @@ __all__ = [
     "MKLOneClass",
     "MKLRegressor",
     "__version__",
+    "calibrated",
     "combiners",
     "config_context",
     "datasets",
@@ -63,6 +64,7 @@ _HOMES = {
     "MKLClassifier": "estimators",
     "MKLOneClass": "estimators",
     "MKLRegressor": "estimators",
+    "calibrated": "estimators",
     "config_context": "_config",
     "get_config": "_config",
     "load": "saving",
@@ -92,4 +94,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -92,6 +92,26 @@ def test_a_missing_view_is_warned_of(cohort, tmp_path, capsys):
     assert "warning: no file has the view clinical, which the model reads" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("block_size", [7, 1000])
+def test_a_missing_column_is_warned_of_once(cohort, tmp_path, capsys, block_size):
+    folder, _ = cohort
+    new = pd.read_csv(folder / "rna-new.csv", index_col=0).drop(columns="f")
+    new.to_csv(tmp_path / "rna-new.csv", index_label="sample")
+    words = [tmp_path / "rna-new.csv", f"clinical={folder / 'second.csv'}"]
+    found = predict(folder / "model.kw", *words, "--block-size", block_size, out=tmp_path / "p.csv")
+    expected = load(folder / "model.kw").decision_function(read_both(folder).assign(rna__f=np.nan))
+    assert np.allclose(found["decision"], expected)
+    warned = [line for line in capsys.readouterr().err.splitlines() if "lack 1 of 6 columns" in line]
+    start = (
+        "warning: the files lack 1 of 6 columns of the view 'rna' ('rna__f'): missing for all samples, and filled in"
+    )
+    assert len(warned) == 1 and warned[0].startswith(start)
+    assert main(["explain", *map(str, [folder / "model.kw", *words]), "--out", str(tmp_path / "why")]) == 0
+    parts = pd.read_csv(tmp_path / "why" / "contributions.csv", index_col=0)
+    assert np.allclose(parts["decision"], expected)
+    assert capsys.readouterr().err.count("lack 1 of 6 columns") == 1
+
+
 def test_samples_without_any_view_have_empty_rows(cohort, tmp_path, capsys):
     folder, _ = cohort
     rna = pd.read_csv(folder / "rna-new.csv", index_col=0)
@@ -261,7 +281,7 @@ WRONG = {
     "unclear file": (["{f}/model.kw", "{f}/labels.csv"], "it is not clear which view"),
     "lacking columns": (
         ["{f}/model.kw", "rna={f}/few.csv"],
-        "the files lack 1 of 6 columns of the view 'rna': 'rna__f'",
+        "the files lack 4 of 6 columns of the view 'rna': 'rna__c', 'rna__d', 'rna__e', 'rna__f'",
     ),
     "no number": (["{f}/model.kw", "rna={f}/odd.csv"], "odd.csv, line 3, column 'c': 'high' is no number"),
     "no matrix": (["{f}/model.kw", "{f}/rna-new.csv", "--kernel", "trees={f}/rna-new.csv"], "no similarity matrix"),
@@ -275,7 +295,7 @@ WRONG = {
 def test_wrong_calls_are_answered_in_one_line(cohort, tmp_path, capsys, case):
     folder, _ = cohort
     rna = pd.read_csv(folder / "rna-new.csv", index_col=0)
-    rna.drop(columns="f").to_csv(folder / "few.csv")
+    rna[["a", "b"]].to_csv(folder / "few.csv")
     rna.astype(object).replace(rna.iloc[1, 2], "high").to_csv(folder / "odd.csv")
     pd.concat([rna, rna[:1]]).to_csv(folder / "twice.csv", index_label="sample")
     (rna * np.nan).to_csv(folder / "empty.csv")

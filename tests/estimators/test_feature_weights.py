@@ -7,10 +7,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
@@ -28,6 +30,7 @@ from kernelweave.combiners import (
     Softmax,
 )
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
+from kernelweave.recipes.preparation import FewComponents
 
 rng = np.random.default_rng(0)
 COLUMNS = ["rna__a", "rna__b", "rna__c", "protein__a", "protein__b", "age"]
@@ -305,3 +308,56 @@ def test_several_targets():
     one = MKLRegressor(KERNELS, normalize=None).fit(X, Y[["mass"]])
     assert list(one.contributions(X)) == ["rna", "protein", "years", "intercept"]
     assert_allclose(X @ one.coef_.T + one.intercept_, one.predict(X), rtol=0, atol=1e-10)
+
+
+SCALED = StandardScaler()
+COMPONENTS = [  # what stands before the components, and these
+    (SCALED, PCA(2)),
+    (SCALED, PCA(2, whiten=True)),
+    (SCALED, TruncatedSVD(2, random_state=0)),
+    (SCALED, FewComponents(2)),
+    ("passthrough", PCA(1)),
+    (FunctionTransformer(np.arctan), make_pipeline(PCA(3), make_pipeline(TruncatedSVD(2, random_state=0)))),
+    (make_column_transformer((SCALED, ["c", "a"]), ("passthrough", ["b"])), PCA(2)),
+]
+
+
+@pytest.mark.parametrize("normalize", [None, "unit-diagonal", "unit-trace", "center"])
+@pytest.mark.parametrize(("before", "components"), COMPONENTS, ids=str)
+def test_weights_of_components_are_carried_back_to_columns(before, components, normalize, tmp_path):
+    """The decision value is that of the weights and the prepared columns, up to what all samples share."""
+    kernel = Linear("rna", transformer=Pipeline([("before", before), ("components", components)]))
+    model = MKLClassifier([kernel], normalize=normalize, C=10.0).fit(X, TARGET > 0)
+    weights, fitted = model.feature_weights("rna"), model.kernels_[0].transformer_
+    by_columns = ["standardscaler__c", "standardscaler__a", "passthrough__b"]
+    assert weights.index.tolist() == (by_columns if hasattr(before, "transformers") else ["a", "b", "c"])
+    rna = X[COLUMNS[:3]].set_axis(["a", "b", "c"], axis=1)
+    part = np.asarray(fitted[:-1].transform(rna)) @ weights.to_numpy()
+    own = model.contributions(X)["rna"].to_numpy()
+    if normalize == "unit-diagonal":
+        own = own * np.linalg.norm(fitted.transform(rna), axis=1)
+    assert_allclose(part - part.mean(), own - own.mean(), atol=1e-8)
+    save(model, tmp_path / "model.kw")
+    pd.testing.assert_series_equal(load(tmp_path / "model.kw").feature_weights("rna"), weights)
+
+
+def test_components_of_some_columns_of_several_classes():
+    """Other parts of a transformer by columns keep their names; a step behind components keeps those of components."""
+    transformer = make_column_transformer((PCA(1), ["a", "b"]), (SCALED, ["c"]))
+    model = MKLClassifier([Linear("rna", transformer=transformer)]).fit(X, LABELS)
+    assert model.feature_weights("rna").index.tolist() == ["pca__a", "pca__b", "standardscaler__c"]
+    assert model.feature_weights("rna").columns.tolist() == ["low", "mid", "top", "upper"]
+    scaled = MKLClassifier([Linear("rna", transformer=make_pipeline(PCA(2), SCALED))]).fit(X, LABELS)
+    assert scaled.feature_weights("rna").index.tolist() == ["pca0", "pca1"]
+
+
+def test_projections_of_components_are_by_column():
+    transformer = make_pipeline(SCALED, PCA(2))
+    model = MKLClassifier([Linear("rna", transformer=transformer)], Projected(1), random_state=0).fit(X, TARGET > 0)
+    (W,) = model.projections_.values()
+    assert W.index.tolist() == model.feature_importance_["rna"].index.tolist() == ["a", "b", "c"]
+    fitted = model.kernels_[0].transformer_
+    z = fitted.transform(X[COLUMNS[:3]].set_axis(["a", "b", "c"], axis=1))
+    columns = fitted[0].transform(X[COLUMNS[:3]].set_axis(["a", "b", "c"], axis=1))
+    expected = (columns @ W.to_numpy())[:, 0] / np.linalg.norm(z, axis=1)
+    assert_allclose(model.project(X).to_numpy()[:, 0], expected, atol=1e-8)

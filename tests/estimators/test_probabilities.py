@@ -13,10 +13,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kernelweave.estimators
-from kernelweave import MKLClassifier, datasets, stack_views
+from kernelweave import MKLClassifier, MKLRegressor, calibrated, datasets, report, stack_views
 from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
 
@@ -60,7 +61,36 @@ def check_probabilities(model, X, n_classes):
 def test_no_estimator_has_probabilities_of_its_own(name):
     estimator = getattr(kernelweave.estimators, name)
     assert "probability" not in inspect.signature(estimator).parameters
-    assert not hasattr(estimator, "predict_proba")
+    assert not (inspect.isclass(estimator) and hasattr(estimator(), "predict_proba"))
+
+
+def test_who_asks_for_probabilities_is_told_the_lines_that_give_them():
+    """The lines of the message run as they are."""
+    fitted = MKLClassifier([Gaussian("mor")]).fit(X, Y)
+    for model in (MKLClassifier(), fitted):
+        with pytest.raises(AttributeError, match="MKLClassifier has no predict_proba") as caught:
+            model.predict_proba  # noqa: B018
+    lines = [line.strip() for line in str(caught.value).splitlines() if line.startswith("    ")]
+    assert len(lines) == 2
+    names = {"model": fitted, "X": X, "y": Y}
+    exec("\n".join(lines), names)
+    check_probabilities(names["model"], X, 10)
+    ours = calibrated(fitted)
+    assert not hasattr(ours, "classes_")
+    np.testing.assert_array_equal(ours.fit(X, Y).predict_proba(X), names["model"].predict_proba(X))
+
+
+def test_calibrated_takes_pipelines_and_refuses_what_is_no_classifier():
+    pipeline = make_pipeline(StandardScaler(), MKLClassifier())
+    data = X.filter(like="mor")
+    check_probabilities(calibrated(pipeline, cv=2).fit(data, Y), data, 10)
+    for model in (MKLRegressor(), MKLClassifier, "mean", make_pipeline(MKLRegressor())):
+        with pytest.raises(ValueError, match="calibrated needs a classifier, such as MKLClassifier"):
+            calibrated(model)
+
+
+def test_a_report_takes_a_calibrated_model():
+    assert report(calibrated(MODEL, cv=2).fit(X[TRAIN], Y[TRAIN]), X[TEST], Y[TEST])
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -90,9 +120,9 @@ def test_probabilities_are_calibrated():
 
 
 def test_the_area_under_the_curve_of_ten_classes():
-    calibrated = CalibratedClassifierCV(MODEL, ensemble=False, cv=2)
-    assert cross_val_score(calibrated, X, Y, scoring="roc_auc_ovr", cv=2).min() > 0.95
-    P = cross_val_predict(calibrated, X, Y, method="predict_proba", cv=2)
+    model = CalibratedClassifierCV(MODEL, ensemble=False, cv=2)
+    assert cross_val_score(model, X, Y, scoring="roc_auc_ovr", cv=2).min() > 0.95
+    P = cross_val_predict(model, X, Y, method="predict_proba", cv=2)
     assert P.shape == (len(X), 10)
     assert roc_auc_score(Y, P, multi_class="ovr") > 0.95
 
@@ -104,8 +134,8 @@ def test_precomputed_kernels(kind):
     else:
         kernel, data = Precomputed(K), pd.DataFrame({"id": np.arange(len(X))})
     data = data.to_numpy() if kind == "ids in an array" else data
-    calibrated = CalibratedClassifierCV(MKLClassifier([kernel]), ensemble=False, cv=2)
-    assert cross_val_score(calibrated, data, Y, scoring="roc_auc_ovr", cv=2).min() > 0.9
+    model = CalibratedClassifierCV(MKLClassifier([kernel]), ensemble=False, cv=2)
+    assert cross_val_score(model, data, Y, scoring="roc_auc_ovr", cv=2).min() > 0.9
 
 
 def test_ids_beside_views_and_missing_ids():
@@ -145,8 +175,8 @@ def test_arrays(kind):
 def test_a_fitted_model_is_calibrated_with_other_samples():
     fitted = MODEL.fit(X[TRAIN], Y[TRAIN])
     first, second = np.flatnonzero(TEST)[::2], np.flatnonzero(TEST)[1::2]
-    calibrated = CalibratedClassifierCV(FrozenEstimator(fitted)).fit(X.iloc[first], Y[first])
-    P = check_probabilities(calibrated, X.iloc[second], 10)
+    model = calibrated(FrozenEstimator(fitted)).fit(X.iloc[first], Y[first])
+    P = check_probabilities(model, X.iloc[second], 10)
     assert log_loss(Y[second], P) < log_loss(Y[second], softmax(fitted.decision_function(X.iloc[second])))
 
 
@@ -170,11 +200,11 @@ def test_every_kind_of_classifier(options):
 
 def test_sample_weights_and_searches():
     weight = np.where(TRAIN, 1.0, 0.5)
-    calibrated = CalibratedClassifierCV(MODEL, ensemble=False, cv=2)
-    plain, weighted = (clone(calibrated).fit(X, Y, sample_weight=w) for w in (None, weight))
+    model = CalibratedClassifierCV(MODEL, ensemble=False, cv=2)
+    plain, weighted = (clone(model).fit(X, Y, sample_weight=w) for w in (None, weight))
     assert not np.allclose(plain.predict_proba(X), weighted.predict_proba(X))
     grid = {"estimator__kernels__kar__scale": [1e-3, "scale"]}
-    search = GridSearchCV(calibrated, grid, scoring="neg_log_loss", cv=2).fit(X, Y)
+    search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=2).fit(X, Y)
     assert search.best_params_["estimator__kernels__kar__scale"] == "scale"
 
 

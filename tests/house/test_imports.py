@@ -275,7 +275,7 @@ def test_every_public_name_is_there_at_its_first_use(loaded_after):
     loaded = loaded_after["fit"]
     assert {"kernelweave.display.weights", "kernelweave.saving.models"} <= loaded
     assert not loaded & {"matplotlib", "polars"}  # imported only to draw, and where X is a table of polars
-    assert set(kernelweave.__all__) <= set(dir(kernelweave))
+    assert dir(kernelweave) == sorted(kernelweave.__all__)
     assert kernelweave.MKLClassifier.__module__ == "kernelweave.estimators.classifier"
     with pytest.raises(AttributeError, match="no attribute 'estimator'"):
         kernelweave.estimator  # noqa: B018

@@ -147,8 +147,56 @@ def test_a_later_cohort_lacks_views(data):
     assert model.predict(some).shape == (len(X),)
     shuffled = X[X.columns[::-1]]
     np.testing.assert_allclose(model.decision_function(shuffled), model.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "method", ["mean", "concatenation", "localized", "projected", "stacking", "linear", "boosting"]
+)
+def test_a_column_that_a_view_lacks_is_missing(data, method, recwarn):
+    X = data[0]
+    model = fitted(method)
+    for lacking, words in {
+        ("rna__g0",): "1 of 4 columns of the view 'rna' ('rna__g0')",
+        ("clinical__stage",): "1 of 3 columns of the view 'clinical' ('clinical__stage')",
+        ("rna__g1", "rna__g3", "clinical__age"): "2 of 4 columns of the view 'rna' ('rna__g1', 'rna__g3') and 1 of 3 "
+        "columns of the view 'clinical' ('clinical__age')",
+    }.items():
+        gaps = X.copy()
+        gaps[list(lacking)] = np.nan
+        expected = model.predict_proba(gaps)
+        recwarn.clear()
+        np.testing.assert_array_equal(model.predict_proba(X.drop(columns=list(lacking))), expected)
+        (warning,) = [str(one.message) for one in recwarn if "lacks" in str(one.message)]
+        assert warning == f"X lacks {words}: missing for all samples, and filled in as gaps of the training samples are"
+
+
+def test_columns_that_cannot_be_filled_in_are_errors(data):
+    """Most columns of a view, one that is there under another name, and those of a sparse view or a plain model."""
+    X, y, _, _ = data
+    model = fitted("mean")
+    with pytest.raises(ValueError, match="X lacks 3 of 4 columns of the view 'rna'"):
+        model.predict(X.drop(columns=["rna__g0", "rna__g1", "rna__g2"]))
+    with pytest.raises(ValueError, match="1 of 3 columns of the view 'clinical'.*did you mean 'clinical__Age'"):
+        model.predict(X.rename(columns={"clinical__age": "clinical__Age"}))
+    few = X["counts"].array
+    with pytest.raises(ValueError, match="X lacks 1 of 12 columns of the view 'counts': 'counts__11'"):
+        model.predict(X.assign(counts=few.select(np.arange(11))))
+    plain = MKLClassifier(["rna"]).fit(X[[f"rna__g{k}" for k in range(4)]].fillna(0.0), y)
     with pytest.raises(ValueError, match="X lacks 1 of 4 columns of the view 'rna': 'rna__g0'"):
-        model.predict(X.drop(columns="rna__g0"))
+        plain.predict(X[["rna__g1", "rna__g2", "rna__g3"]])
+
+
+def test_a_column_of_a_table_without_views_is_missing(data):
+    _, y, _, _ = data
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(len(y), 4)), columns=list("abcd"))
+    model = CohortModel("mean", effort="quick", random_state=0).fit(table, y)
+    with pytest.warns(UserWarning, match=r"X lacks 1 of 4 columns of the view 'X' \('b'\)"):
+        found = model.decision_function(table.drop(columns="b"))
+    np.testing.assert_array_equal(found, model.decision_function(table.assign(b=np.nan)))
+    for wrong in (table[["a", "d", "c"]], table.rename(columns={"b": "B"}), table[["a", "b", "c"]].assign(e=0.0)):
+        with pytest.raises(ValueError, match="feature names should match|features? names"):
+            model.predict(wrong)
 
 
 def test_matrices_need_their_column_and_their_ids(data):
@@ -343,7 +391,8 @@ def test_wide_views_are_reduced_and_the_decision_noted():
     y = (X["b__0"] > 0).astype(int)
     model = CohortModel("projected", effort="quick", random_state=0).fit(X, y)
     assert any("'wide' is reduced to its 39 leading components" in sentence for sentence in model.decisions_)
-    assert model.model_.projections_["wide-linear"].shape[0] == 39
+    W = model.model_.projections_["wide-linear"]
+    assert W.index.tolist() == [str(place) for place in range(230)] and np.linalg.matrix_rank(W) <= 39
 
 
 def test_views_that_too_few_samples_have_are_left_out(data):

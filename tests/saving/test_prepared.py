@@ -24,6 +24,7 @@ from kernelweave.saving import models
 from kernelweave.saving.documents import CountTermsOperation
 from kernelweave.saving.operations import (
     ChainOperation,
+    FunctionOperation,
     KeepOperation,
     OneHotOperation,
     Operation,
@@ -256,7 +257,7 @@ def test_files_from_before_there_were_transformers(tmp_path):
             make_column_transformer((make_pipeline(VarianceThreshold()), [0, 1])),
             "kernel 'rna': transformer part 'pipeline' step 'variancethreshold' is VarianceThreshold",
         ),
-        (FunctionTransformer(np.sign), "kernel 'rna': transformer is FunctionTransformer with a function as func"),
+        (FunctionTransformer(np.cumsum), "kernel 'rna': transformer is FunctionTransformer with a function as func"),
     ],
 )
 def test_what_is_refused(tmp_path, transformer, what):
@@ -319,6 +320,7 @@ IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
         (0, "preparation_.kind.texts", [True], "kind.texts has the length 1 where 2 .own. is expected"),
         (0, "preparation_.kind.texts", [1, 0], r"kind.texts\[0\] is 1 where True or False is expected"),
         (0, "preparation_.transformer", KeepOperation(10**9), "transformer has the length 1000000000 where 2"),
+        (0, "preparation_.transformer", FunctionOperation(2, "load"), "name is 'load', which is none of"),
         (0, "preparation_.transformer", WIDER, "transformer has the length 3 where 2 .own. is expected"),
         (0, "preparation_.transformer.names", ["a"], "operation has the length 2 where 1 .in. is expected"),
         (0, f"{SCALE}.center", lambda old: old[1:], "center has the length 1 where 2 .in. is expected"),

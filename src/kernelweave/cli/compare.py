@@ -94,7 +94,7 @@ class Reread:
     With `method` it is that of the method with itself without each view.
     """
 
-    def __init__(self, chosen: argparse.Namespace, method: str | None):
+    def __init__(self, chosen: argparse.Namespace, method: str | None = None):
         options = {name: value for name, value in vars(chosen).items() if name != "parser"}
         self.chosen, self.folder, self.method = argparse.Namespace(**options), Path.cwd(), method
 

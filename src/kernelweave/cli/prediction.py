@@ -33,6 +33,7 @@ from ..files.matching import read_matrix, with_text_labels
 from ..files.read import column_names, targets_of_matrices
 from ..files.sources import sources
 from ..recipes import CohortModel
+from ..recipes.cohort import with_gaps
 from ..recipes.drift import NewCohort
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 from ..saving import load
@@ -304,7 +305,7 @@ class NewSamples:
         unread = _unread(files, columns, self.notes)
         na_values = [*(getattr(model, "na_values", None) or []), *chosen.na_values]
         self.matrices = _matrices(chosen, columns, na_values)
-        self.wanted = ", ".join(columns.read)
+        self.wanted, self._model = ", ".join(columns.read), model
         self.labelled = _labelled_cohort(chosen.target, model)
         self._size = getattr(chosen, "block_size", _BLOCK)
         if len(unread) == len(files) and not self.matrices:
@@ -350,7 +351,13 @@ class NewSamples:
     def __iter__(self) -> Iterator[pd.DataFrame]:
         seen: set[str] = set()
         name = self._id_name()
+        told = False
         for X in [] if self._blocks is None else self._blocks:
+            if isinstance(self._model, CohortModel):
+                X, lacking = with_gaps(self._model, X)
+                if lacking is not None and not told:
+                    warn(lacking)
+                told |= lacking is not None
             yield X.join(self._ids) if len(self._ids) else X
             seen.update(X.index if self.matrices else ())
         rest = self._ids[[sample not in seen for sample in self._ids.index]].rename_axis(name)

@@ -16,6 +16,7 @@ numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorit
 `projected`       kernels of learned projections (chapter 4); what is projected is in `feature_maps`
 `descent`         the descent that finds the parameters of nonlinear, localized and projected kernels
 `per_output`      a combiner of its own for each class, pair of classes or target
+`named`           combiners by name, as the command line knows them
 ================  ==================================================================================================
 """
 

@@ -248,6 +248,11 @@ class GatedSum(KernelsTimesAmplitudes):
                 values[rows, :, m] = self.alone(m, part, coef)
         return values
 
+    def local_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vectors w of a linear kernel m, as if its gate were 1: <w, x> is its part in `local_values`."""
+        gates = np.ones(len(coef)) if self.gates is None else self.gates[:, m]
+        return self.stack.feature_weights(m, coef, gates)
+
     # Weights
 
     def weights(self) -> np.ndarray:

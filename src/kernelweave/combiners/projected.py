@@ -32,6 +32,7 @@ import pandas as pd
 
 from ..arrays import Place
 from ..kernels import Kernel, KernelStack
+from ..kernels.components import Origin
 from ..kernels.stack import NewPart
 from ..machines import Machine
 from ..machines.base import Operand
@@ -267,13 +268,17 @@ class ProjectedKernel(GatedSum):
         return self.maps[m].kernel.cross(points, self.points[m]) @ (np.asarray(self.gates)[:, m, None] * coef)
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
-        """W_m W_m' sum_i c_i x_i with the weights of both samples, where no gating model weighs samples differently."""
+        """Those of `local_weights` times the gate, where no gating model weighs samples differently."""
+        local = None if self.gate.learns else self.local_weights(m, coef)
+        return None if local is None else self.gates_at(np.empty((1, 0)))[0, m] * local
+
+    def local_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """W_m W_m' sum_i c_i g_m(x_i) x_i."""
         features = self.maps[m]
-        if self.gate.learns or self.points is None or not isinstance(features, ViewFeatures):
+        if self.points is None or not isinstance(features, ViewFeatures):
             return None
-        gate = self.gates_at(np.empty((1, 0)))[0, m]
         own = self.points[m].T @ (np.asarray(self.gates)[:, m, None] * coef)
-        return gate * features.factor * (self.directions[m] @ own)
+        return features.factor * (self.directions[m] @ own)
 
     @property
     def is_linear(self) -> bool:
@@ -344,18 +349,15 @@ class ProjectedKernel(GatedSum):
         return [*self.stack.lookups(used), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
-        matrices = dict(zip(self.names, self.layout.projections(self.theta), strict=True))
-        features = {name: each.names for name, each in zip(self.names, self.maps, strict=True)}
-        found = {
-            **super().attributes(),
-            "projections_": {
-                name: pd.DataFrame(W, features[name], component_names(name, W.shape[1]), copy=True)
-                for name, W in matrices.items()
-            },
-            "feature_importance_": {
-                name: pd.Series(np.linalg.norm(W, axis=1), features[name], name=name) for name, W in matrices.items()
-            },
-        }
+        found = {**super().attributes(), "projections_": {}, "feature_importance_": {}}
+        for name, own, kernel, W in zip(
+            self.names, self.maps, self.stack.kernels, self.layout.projections(self.theta), strict=True
+        ):
+            preparation = None if getattr(own, "by_kernel", False) else getattr(kernel, "preparation_", None)
+            origin = Origin(own.names) if preparation is None else preparation.origin(kernel.columns())
+            W = origin.carried(W)
+            found["projections_"][name] = pd.DataFrame(W, origin.names, component_names(name, W.shape[1]), copy=True)
+            found["feature_importance_"][name] = pd.Series(np.linalg.norm(W, axis=1), origin.names, name=name)
         T = self.layout.gating(self.theta)[1]
         if T is not None:
             found["gating_projection_"] = pd.DataFrame(T, self.input_names(), copy=True).add_prefix("gating__")
@@ -573,7 +575,9 @@ class Projected(GatedCombiner):
     That takes no kernel PCA, no `validation_fraction` and no ``optimizer="armijo"``.
 
     A fitted estimator offers `project`, `gating_space`, `region`, `projections_`, `gating_projection_`, `gating_coef_`,
-    `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Views whose gate never opens
+    `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Rows of `projections_` and
+    `feature_importance_` are features or, where a kernel's transformer ends in `PCA` or `TruncatedSVD`, the columns
+    before it, to which W_m is carried back (V'W_m, with the components as the rows of V). Views whose gate never opens
     are not read any more.
 
     Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, two for the mean

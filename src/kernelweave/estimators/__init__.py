@@ -1,5 +1,6 @@
 """The public estimators: check the input, let a combiner and a machine do the work, store the result."""
 
+from .calibration import calibrated
 from .classifier import MKLClassifier
 from .ensembles import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from .novelty import MKLOneClass
@@ -12,4 +13,5 @@ __all__ = [
     "MKLOneClass",
     "MKLRegressor",
     "SparseLargeMarginClassifier",
+    "calibrated",
 ]

@@ -22,9 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
 from ..arrays import chosen_place
-from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
+from ..combiners import CombinedKernel, Combiner, FitControl, PerOutput
 from ..combiners.base import COMBINED, as_numbers, fit_combiner
 from ..combiners.combined import ExplicitState
+from ..combiners.named import NAMED, combiner_named
 from ..combiners.per_output import OutputKernels, OutputStates
 from ..engines.base import Rows
 from ..engines.targets import Counts
@@ -62,7 +63,7 @@ _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "g
 
 class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     _constraints = Constraints(
-        combiner=Instance(Combiner, "a combiner such as Mean()") | None,
+        combiner=Instance(Combiner, "a combiner such as Mean()") | Choice(*NAMED) | None,
         storage=Choice("auto", "dense", "lazy"),
         approximation=APPROXIMATION | None,
         device=DEVICES,
@@ -107,7 +108,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
         with unchanged_on_failure(self):
             given = check_parameters(self)
-            combiner = clone(Mean() if given.combiner is None else given.combiner)
+            combiner = clone(combiner_named(given.combiner))
             check_parameters(combiner)
             check_features(self, combiner, posterior)
             max_steps = None if given.max_iter == -1 else given.max_iter

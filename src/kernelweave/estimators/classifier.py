@@ -23,7 +23,7 @@ kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts the same, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,7 @@ from ..validation.schemas import CLASS_COUNTS, CLASS_LABELS, Schema
 from ..views import Views
 from ..views.table import Fetch
 from .base import KernelMachineEstimator, check_rule
+from .calibration import HOW
 from .samples import ScoreMixin, by_blocks
 from .training import ExactKernels, check_multiclass
 
@@ -66,13 +67,15 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels : list of kernels or (name, kernel), or None
-        Callables ``f(A, B)`` count as kernels. None means one `Linear` kernel per view prefix of a data frame's
-        columns (``fac__0``, ``fac__1``, ...; columns without a prefix then form the view ``rest``), or one over all
-        columns where there are no prefixes. Unnamed kernels are named after their view; parameters are reached as
-        ``kernels__<name>__<parameter>``.
-    combiner : combiner or None
-        How the kernels become one; None means `Mean()`.
+    kernels : list of kernels, names of views or (name, kernel), or None
+        Callables ``f(A, B)`` count as kernels, and the name of a view as its `Linear` kernel. None means one `Linear`
+        kernel per view prefix of a data frame's columns (``fac__0``, ``fac__1``, ...; columns without a prefix then
+        form the view ``rest``), or one over all columns where there are no prefixes. Unnamed kernels are named after
+        their view; parameters are reached as ``kernels__<name>__<parameter>``.
+    combiner : combiner, "mean", "lp", "convex", "localized", "projected" or None
+        How the kernels become one; None means `Mean()`. A name stands for what the method of that name in the command
+        line takes: `Mean()`, `LpMKL(p=4/3)`, `ConvexMKL()`, `Localized()`, or `Projected` with the gates `Softmax()`,
+        10 components and 2 gating components.
     C : float
         Cost of a margin violation.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
@@ -200,8 +203,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     their features, of 4 bytes each (8 in float64); landmarks afterwards. A sample whose view is wholly NaN, or masked,
     has no row in that kernel; see `combiners.WeightedSum`.
 
-    Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
-    views and precomputed kernels too.
+    Probabilities: ``kernelweave.calibrated(MKLClassifier(...))``, which is scikit-learn's `CalibratedClassifierCV`, has
+    `predict_proba`, with missing views and precomputed kernels too.
 
     Examples
     --------
@@ -330,6 +333,11 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         """
         values = self._decide(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """An AttributeError that says how to have probabilities: by `kernelweave.calibrated`."""
+        raise AttributeError(HOW.format(type(self).__name__, "predict_proba"))
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         views = self._new_views(X, fetch)

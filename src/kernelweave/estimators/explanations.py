@@ -31,7 +31,10 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..combiners.named import combiner_named
 from ..combiners.projected import component_names
+from ..kernels import KernelStack
+from ..kernels.components import Origin
 from ..machines import Machine
 from ..validation import shown
 from ..views import Views
@@ -51,7 +54,7 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
     """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
-        combiner = getattr(estimator, "combiner_", estimator.combiner)
+        combiner = getattr(estimator, "combiner_", combiner_named(estimator.combiner))
         if name in getattr(combiner, "methods", ()):
             return True
         raise AttributeError(f"{name} needs {remedy}, not {combiner!r:.80}")
@@ -156,8 +159,10 @@ class Explanations(FittedKernels):
         -------
         Series, or DataFrame of shape (n_features, n_outputs)
             By the names of columns (their positions where X has no names) or, if the kernel has a transformer, by what
-            that calls its features. A data frame if the machine has several outputs, one column for each class or pair
-            of classes. All 0 for a kernel without weight.
+            that calls its features. Where its last step is `PCA` or `TruncatedSVD`, weights are carried back to the
+            columns before it, ``w = V' w_components`` with the components as the rows of V: in units of these columns
+            as that step gets them, standard deviations behind a `StandardScaler`. A data frame if the machine has
+            several outputs, one column for each class or pair of classes. All 0 for a kernel without weight.
 
         Raises
         ------
@@ -168,6 +173,8 @@ class Explanations(FittedKernels):
 
         Notes
         -----
+        Behind principal components x_m is less its mean, and it is the components whose length normalises a sample.
+
         The vector is that of samples which have all views; the parts of a sample that lacks some are larger by a common
         factor, see `combiners.WeightedSum`.
 
@@ -186,7 +193,7 @@ class Explanations(FittedKernels):
         """
         check_is_fitted(self)
         m = self._linear_kernel(view)
-        name, features = self.kernel_names_[m], self._feature_names(m)
+        name, origin = self.kernel_names_[m], self._origin(m)
         weights = self._feature_weights(m)
         if weights is None:
             raise ValueError(
@@ -195,9 +202,10 @@ class Explanations(FittedKernels):
                 "parts of each sample where the model is a sum, model_selection.view_importance(model, X, y) by how "
                 "much permuted columns lower the score"
             )
+        weights = origin.carried(weights)
         if weights.shape[1] == 1:
-            return pd.Series(weights[:, 0], features, name=name)
-        return pd.DataFrame(weights, features, pd.Index(self._output_names(), name="output"))
+            return pd.Series(weights[:, 0], origin.names, name=name)
+        return pd.DataFrame(weights, origin.names, pd.Index(self._output_names(), name="output"))
 
     @property
     def coef_(self) -> np.ndarray:
@@ -241,15 +249,18 @@ class Explanations(FittedKernels):
     def _feature_weights(self, m: int) -> np.ndarray | None:
         coef = self._coefficients()
         if len(coef) == 0 or not self._kernel.active[m]:
-            return np.zeros((len(self._feature_names(m)), coef.shape[1]))
+            origin = self._origin(m)
+            n_features = len(origin.names) if origin.loadings is None else origin.loadings.shape[0]
+            return np.zeros((n_features, coef.shape[1]))
         return self._kernel.feature_weights(m, coef)
 
-    def _feature_names(self, m: int) -> list[Any]:
+    def _origin(self, m: int) -> Origin:
+        """What the features of a kernel are made of."""
         kernel: Any = self.kernels_[m]
         names = getattr(self, "feature_names_in_", None)
         if hasattr(kernel, "transformer_"):
-            return kernel.feature_names(names)
-        return kernel.columns().tolist() if names is None else names[kernel.columns()].tolist()
+            return kernel.preparation_.origin(kernel.columns())
+        return Origin(kernel.columns().tolist() if names is None else names[kernel.columns()].tolist())
 
     def _linear_kernel(self, view: str) -> int:
         names, kernels = self.kernel_names_, self.kernels_
@@ -405,3 +416,23 @@ def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def is_linear_in_projections(model: Any) -> bool:
     return model._kernel.is_linear
+
+
+def weights_in_typical_samples(model: Any, m: int) -> tuple[list[Any], np.ndarray] | None:
+    """Names, and by how much the decision values of a typical sample change with what a linear kernel reads.
+
+    These are `feature_weights`, of shape (n_names, n_outputs), divided by the average length of the training samples
+    that are kept (1 where the model does not hold it). Where gates weigh samples differently, they are those of the
+    local model times the root mean square of its gate. None where there are no such weights.
+    """
+    weights, combined = model._feature_weights(m), model._kernel
+    if weights is None:
+        weights = combined.local_weights(m, model._coefficients()) if hasattr(combined, "local_weights") else None
+        if weights is None:
+            return None
+        weights = weights * np.sqrt(model.kernel_weights_.iloc[m])
+    stack, origin = model._stack(), model._origin(m)
+    factors: Any = getattr(stack.normalizers[m], "factor_", 1.0) if isinstance(stack, KernelStack) else 1.0
+    known = factors[stack.rows] if model._kernel.active[m] and np.ndim(factors) else np.ones(1)
+    known = known[known > 0.0]  # 1 / ||x||, with normalize="unit-diagonal"
+    return origin.names, origin.carried(weights) * (float(known.mean()) if len(known) else 1.0)

@@ -26,6 +26,7 @@ from ..validation.inputs import check_new_data, check_training_data
 from ..views import Views
 
 _PREFIX = "kernels__"
+_COMBINER = "combiner__"
 _FEATURES = "approximation__"
 _CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
 _FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
@@ -59,9 +60,14 @@ class KernelParameters(BaseEstimator):
         """Set parameters, also nested ones such as ``kernels__fac__scale`` or ``combiner__weights``."""
         inside = {key[len(_PREFIX) :]: params.pop(key) for key in list(params) if key.startswith(_PREFIX)}
         approximation: Any = params.get("approximation", getattr(self, "approximation", None))
+        combiner: Any = params.get("combiner", getattr(self, "combiner", None))
         features: dict[str, Any] = {}
-        if isinstance(approximation, str) and any(key.startswith(_FEATURES) for key in params):
-            raise _without_parameters("approximation", approximation)
+        for prefix, value, other in (
+            (_FEATURES, approximation, "an approximation such as NystroemFeatures()"),
+            (_COMBINER, combiner, "a combiner such as LpMKL()"),
+        ):
+            if isinstance(value, str) and any(key.startswith(prefix) for key in params):
+                raise _without_parameters(prefix[:-2], value, other)
         if isinstance(approximation, Mapping):
             features = {key[len(_FEATURES) :]: params.pop(key) for key in list(params) if key.startswith(_FEATURES)}
         super().set_params(**params)
@@ -100,13 +106,12 @@ def _set_entries(entries: dict[str, Any], params: dict[str, Any], unknown: str) 
         elif hasattr(entries[name], "set_params"):
             entries[name].set_params(**{parameter: params[key]})
         else:
-            raise _without_parameters(f"approximation[{name!r}]", entries[name])
+            called = f"approximation[{name!r}]"
+            raise _without_parameters(called, entries[name], "an approximation such as NystroemFeatures()")
 
 
-def _without_parameters(called: str, value: Any) -> ValueError:
-    return ValueError(
-        f"{called} is {value!r}, which has no parameters; use an approximation such as NystroemFeatures()"
-    )
+def _without_parameters(called: str, value: Any, other: str) -> ValueError:
+    return ValueError(f"{called} is {value!r}, which has no parameters; use {other}")
 
 
 class KernelSubsets:

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from ..combiners.named import combiner_named
 from ..kernels import Kernel, named_kernels
 from ..kernels.arithmetic import KernelSheet, SharedKernel
 from ..kernels.resources import warn_if_too_large
@@ -51,7 +52,7 @@ class SharedFoldKernels:
             isinstance(self._model, KernelMachineEstimator)
             and all(name.startswith(self._prefix) for name in changing)
             and "kernels" not in self._changing
-            and getattr(self._model.combiner, "reads_gram", True)
+            and getattr(combiner_named(self._model.combiner), "reads_gram", True)
             and not {"storage", "device"} & set(self._changing)
             and self._model.storage != "lazy"
             and self._model.device == "cpu"

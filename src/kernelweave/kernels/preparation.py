@@ -43,6 +43,7 @@ from ..validation.schemas import (
 )
 from ..views.frames import KeptColumns, take_columns
 from ..views.table import Views
+from .components import Origin, names_out, origin_of
 
 
 @dataclass(eq=False)
@@ -82,14 +83,14 @@ class Preparation:
         return views.prepared(self, compute)
 
     def feature_names(self, columns: np.ndarray) -> list[str]:
-        given = [str(column) for column in columns] if self.kind.names is None else self.kind.names
-        for names in ([given], []):  # some take no names, some only their own
-            try:
-                return [str(name) for name in self.transformer.get_feature_names_out(*names)]
-            except (ValueError, TypeError, AttributeError, NotImplementedError):
-                continue  # a pipeline has the method where one of its steps does not: the names below serve then
-        prefix = type(self.transformer).__name__.lower()
-        return [f"{prefix}{k}" for k in range(self.n_features)]
+        return names_out(self.transformer, self._given(columns), self.n_features)
+
+    def origin(self, columns: np.ndarray) -> Origin:
+        """What the features are made of: columns in the place of components."""
+        return origin_of(self.transformer, self._given(columns), self.n_features)
+
+    def _given(self, columns: np.ndarray) -> list[str]:
+        return [str(column) for column in columns] if self.kind.names is None else self.kind.names
 
     def input(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         table, present = self.kind.table(views, columns, label)

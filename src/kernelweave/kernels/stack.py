@@ -11,7 +11,8 @@ of `tiles.functions` for double precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -55,10 +56,10 @@ _LOOKED_AT = 1000  # samples that tell how far features spread; the comparison i
 
 
 def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
-    """Unique names and kernel objects for a user's list of kernels, or of ``(name, kernel)``.
+    """Unique names and kernel objects for a user's list of kernels, names of views, or ``(name, kernel)``.
 
-    Unnamed kernels take their view's name; a second one on the same view is called ``view-2``. Plain callables
-    ``f(A, B)`` become `Function` kernels.
+    Unnamed kernels take their view's name; a second one on the same view is called ``view-2``. The name of
+    a view is its `Linear` kernel, and plain callables ``f(A, B)`` become `Function` kernels.
 
     Examples
     --------
@@ -66,12 +67,16 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
     >>> [name for name, _ in named_kernels([Linear("fac"), Gaussian("fac"), ("shape", Linear("mor"))])]
     ['fac', 'fac-2', 'shape']
     """
-    if isinstance(kernels, Kernel) or callable(kernels):
-        raise ValueError("kernels must be a list; wrap a single kernel as [kernel]")
-    try:
-        entries = list(kernels)
-    except TypeError:
-        raise ValueError(f"kernels must be a list of kernels or (name, kernel) pairs, not {shown(kernels)}") from None
+    if isinstance(kernels, Kernel | str) or callable(kernels):
+        raise ValueError("kernels must be a list; wrap a single kernel, or the name of a view, as [kernel]")
+    entries: list[Any] | None = None
+    if not isinstance(kernels, Mapping | Set):
+        with suppress(TypeError):
+            entries = list(kernels)
+    if entries is None:
+        raise ValueError(
+            f"kernels must be a list of kernels, names of views or (name, kernel) pairs, not {shown(kernels)}"
+        )
     if not entries:
         raise ValueError("kernels is empty; give at least one kernel, or None for one Linear kernel per view")
     given = [_split(entry) for entry in entries]
@@ -105,11 +110,13 @@ def _split(entry: Any) -> tuple[str | None, Kernel]:
         name, entry = entry
         if "__" in name:
             raise ValueError(f"the kernel name {name!r} must not contain '__'")
+    if isinstance(entry, str) and entry:
+        entry = Linear(str(entry))
     if isinstance(entry, Kernel):
         return name, entry
     if callable(entry) and not isinstance(entry, type):
         return name, Function(entry)
-    raise ValueError(f"kernels has an entry that is neither a kernel nor a callable f(A, B): {entry!r}")
+    raise ValueError(f"kernels has an entry that is no kernel, name of a view or callable f(A, B): {entry!r}")
 
 
 def _unique(name: str, taken: set[str]) -> str:

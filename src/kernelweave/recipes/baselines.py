@@ -335,7 +335,8 @@ class ColumnModel(Decisions):
         """The coefficients of logistic or ridge regression by view and feature, a column for each of several classes.
 
         They are those of features as the preparation makes them: of numbers in units of their standard deviation, as
-        `CohortModel` and the default prepare them, of categories and of words. A forest has none: a ValueError.
+        `CohortModel` and the default prepare them, of categories and of words. Those of principal components (`PCA`,
+        `TruncatedSVD`) are carried back to the columns that these are made of. A forest has none: a ValueError.
 
         >>> import pandas as pd
         >>> from kernelweave.recipes.baselines import ColumnModel
@@ -349,10 +350,9 @@ class ColumnModel(Decisions):
         check_is_fitted(self)
         if not isinstance(self.scores_, LinearScores):
             raise ValueError(f'coefficients needs estimator="linear", and this model is a {self.kind_!r}')
-        index = self.design_.features(getattr(self, "feature_names_in_", None))
-        if len(self.scores_.coef) == 1:
-            return pd.Series(self.scores_.coef[0], index)
-        return pd.DataFrame(self.scores_.coef.T, index, columns=self._outputs())
+        index, origin = self.design_.origin(getattr(self, "feature_names_in_", None))
+        coef = origin.carried(self.scores_.coef.T)
+        return pd.Series(coef[:, 0], index) if coef.shape[1] == 1 else pd.DataFrame(coef, index, self._outputs())
 
     def _task(self) -> str:
         return self.task

@@ -54,6 +54,7 @@ from ..validation.schemas import (
 )
 from ..views import TableInBlocks
 from .drift import CohortSummary
+from .importance import feature_importance
 from .in_blocks import fit_in_blocks, in_memory
 from .kinds import (
     TASK,
@@ -175,6 +176,11 @@ class CohortModel(BaseEstimator):
 
     Notes
     -----
+    A new table may lack columns. One without any column of a view lacks the view. Columns that it lacks of a view of
+    which it has at least half are taken as missing, with a warning, and filled in as gaps in the training samples are
+    (numbers by their mean or median, categories as unknown ones, text as empty), but not in a sparse view, nor where
+    another column has nearly that name: that is an error.
+
     Every sample gets a prediction. One that lacks all views that the method reads (of "alone:VIEW", the view) is left
     out of the fit, and is predicted by the majority class or the mean target.
 
@@ -313,7 +319,10 @@ class CohortModel(BaseEstimator):
 
     def _table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
         check_is_fitted(self)
-        X, _ = check_new_data(self, self._with_ids(X), self._layout.used())
+        X, lacking = with_gaps(self, self._with_ids(X))
+        if lacking is not None:
+            warn(lacking)
+        X, _ = check_new_data(self, X, self._layout.used())
         table, present = self._layout.table(X)
         return table, self._decidable(present)
 
@@ -451,6 +460,45 @@ class CohortModel(BaseEstimator):
             columns = pd.MultiIndex.from_product([list(self.classes_), names], names=["output", "kernel"])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(parts.reshape(len(parts), -1), index=index, columns=columns)
+
+    def feature_importance(self) -> pd.DataFrame | None:
+        """How much each feature counts in the decision, by view and the name of its column, the largest first.
+
+        Features are columns, categories of a column (``sex_f``) and words of a text (``text__fever``). The number
+        means:
+
+        - in kernel machines, the absolute weight in their linear kernels: by how much the decision value changes with
+          one unit of the prepared feature, in a sample of average length (with an `approximation`, and in "projected",
+          of length 1, so that only features of one view compare) and, in "localized" and "projected", with the root
+          mean square of the training samples' gates. Gaussian kernels and similarity matrices have no weights of
+          features, and what they decide is not counted;
+        - in "linear", the absolute coefficient of the prepared feature;
+        - in "forest" and "boosting", the share of all splits' decrease of the impurity, or of the loss, that splits of
+          this feature have, in the training samples.
+
+        A prepared number is in units of its standard deviation; values of a regression are in the unit of y. With
+        several classes it is the mean over classes. What principal components (or singular directions) count is carried
+        back to the columns that they are made of, in trees by their squared loadings.
+
+        Returns
+        -------
+        DataFrame or None
+            Columns ``view``, ``feature``, ``importance`` (not negative) and, where features have one signed weight,
+            ``weight``, which is positive for ``classes_[1]``. None for "stacking", whose machines have features of
+            their own, for models without a linear kernel, for "projected" with an `approximation`, and for a forest or
+            boosting from a file of an earlier version.
+
+        Examples
+        --------
+        >>> from kernelweave import datasets
+        >>> from kernelweave.recipes import CohortModel
+        >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+        >>> model = CohortModel("linear", effort="quick", random_state=0).fit(X[::10], y[::10])
+        >>> model.feature_importance().columns.tolist()
+        ['view', 'feature', 'importance', 'weight']
+        """
+        check_is_fitted(self)
+        return feature_importance(self)
 
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give similarity matrices new samples, and return these as an X to predict.
@@ -830,6 +878,11 @@ def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
 def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
     """R2 of standardised targets, relative to the variance of all training samples."""
     return 1.0 - float(((values - y) ** 2).mean())
+
+
+def with_gaps(model: CohortModel, X: Any) -> tuple[Any, str | None]:
+    """X with the columns that it lacks of views that have others, missing, and a sentence about them or None."""
+    return model._layout.with_gaps(X, getattr(model, "feature_names_in_", None))
 
 
 def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:

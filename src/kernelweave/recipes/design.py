@@ -11,6 +11,7 @@ sparse tables to their leading singular directions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -24,6 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from ..kernels.components import Origin, origin_of
 from ..kernels.preparation import TableKind
 from ..validation import is_number, shown
 from ..validation.columns import SEPARATOR
@@ -125,22 +127,13 @@ class Design:
         found = {view: np.intersect1d(positions, self.read) for view, positions in groups.items()}
         return {view: positions for view, positions in found.items() if len(positions)}
 
-    def features(self, names: np.ndarray | None) -> pd.MultiIndex:
-        """The view and the name of each feature: the column, a category behind it, or a word behind it."""
-        views = [] if names is None else sorted((view for view in prefixes(names) if view), key=len, reverse=True)
+    def origin(self, names: np.ndarray | None) -> tuple[pd.MultiIndex, Origin]:
+        """The view and the name of each feature, or of what components are made of, and how weights get there."""
         columns = [f"x{place}" for place in range(self.n_in)] if names is None else [str(name) for name in names]
+        origin = origin_of(self.transformer, columns, self.width)
         documents = {f"text{number}__": columns[place] for number, place in enumerate(self.documents.tolist())}
-        pairs = []
-        for feature in _names_out(self.transformer, columns, self.width):
-            part = next((part for part in documents if feature.startswith(part)), None)
-            rest = feature.partition(SEPARATOR)[2]
-            if part is not None:
-                feature = f"{documents[part]}{SEPARATOR}{feature.removeprefix(part)}"
-            elif any(rest.startswith(column) for column in columns):  # behind the name of a part of the transformer
-                feature = rest
-            view = next((view for view in views if feature.startswith(f"{view}{SEPARATOR}")), REST)
-            pairs.append((view, feature.removeprefix(f"{view}{SEPARATOR}")))
-        return pd.MultiIndex.from_tuples(pairs, names=["view", "feature"])
+        pairs = views_and_features(origin.names, columns, documents)
+        return pd.MultiIndex.from_tuples(pairs, names=["view", "feature"]), origin
 
     def _source(self, views: Views) -> Any:
         table, _ = self.kind.table(views, np.arange(self.n_in), "X")
@@ -163,20 +156,26 @@ class Design:
             refuse(f"{path}.transformer", "takes documents in the place of a table")
 
 
-def _names_out(transformer: Any, columns: list[str], width: int) -> list[str]:
-    for names in ([], [columns]):  # of a table without names it has to be given them
-        try:
-            found = [str(name) for name in transformer.get_feature_names_out(*names)]
-        except (ValueError, TypeError, AttributeError, NotImplementedError):
-            continue
-        if len(found) == width and (names or not _are_numbered(found, columns)):
-            return found
-    return [f"feature {number}" for number in range(width)]
+def views_and_features(
+    features: Sequence[str], columns: Sequence[str], documents: Mapping[str, str], view: str | None = None
+) -> list[tuple[str, str]]:
+    """The view and the name of each feature: the column, a category behind it, or a word behind it.
 
-
-def _are_numbered(found: list[str], columns: list[str]) -> bool:
-    """Whether names are scikit-learn's own for columns without names."""
-    return found[:1] == ["x0"] and columns[0] != "x0"
+    `documents` are columns of text, by what the names of their words begin with. Columns are of one `view`, or named
+    ``view__column``.
+    """
+    views = sorted((own for own in prefixes(np.asarray(columns, dtype=object)) if own), key=len, reverse=True)
+    known, pairs = set(columns), []
+    for feature in features:
+        part = next((part for part in documents if feature.startswith(part)), None)
+        rest = feature.partition(SEPARATOR)[2]
+        if part is not None:
+            feature = f"{documents[part]}{SEPARATOR}{feature.removeprefix(part)}"
+        elif rest in known or any(rest.startswith(column) for column in columns):  # behind the name of a part
+            feature = rest
+        own = next((own for own in views if feature.startswith(f"{own}{SEPARATOR}")), REST) if view is None else view
+        pairs.append((own, feature.removeprefix(f"{own}{SEPARATOR}")))
+    return pairs
 
 
 def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:

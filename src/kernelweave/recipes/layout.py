@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation import shown
-from ..validation.columns import SEPARATOR, has_sparse_rows
+from ..validation.columns import SEPARATOR, alike, feature_names, has_sparse_rows, quoted
 from ..validation.inputs import spelled_number
 from ..validation.schemas import (
     Schema,
@@ -122,6 +122,41 @@ class TableLayout:
 
     def used(self) -> np.ndarray:
         return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
+
+    def with_gaps(self, X: Any, names: np.ndarray | None) -> tuple[Any, str | None]:
+        """X with the columns that a view lacks beside others, missing for all samples, and a sentence about them.
+
+        `names` are those of the fit. Left as they are, to be refused, are views of which X lacks more than half, or a
+        column that may be there under another name, and sparse ones.
+        """
+        if names is None or not isinstance(X, pd.DataFrame):
+            return X, None
+        given = feature_names(X)
+        there, known = set(given), set(names)
+        unknown = [name for name in given if name not in known]
+        by_prefix = any(SEPARATOR in name for name in names)
+        if not by_prefix and given != [name for name in names if name in there]:
+            return X, None  # names without views are those of the fit, in their order
+        sparse = {name for name, dtype in zip(X.columns, X.dtypes, strict=True) if hasattr(dtype, "features")}
+        lacking = {}
+        for view in self.views:
+            absent = [name for name in names[view.positions] if name not in there]
+            is_open = not (view.is_sparse or view.is_matrix or view.name in sparse)
+            if not is_open or not 0 < 2 * len(absent) <= len(view.names):
+                continue
+            if not any(alike(name, unknown) for name in absent):
+                lacking[view] = absent
+        if not lacking:
+            return X, None
+        gaps = pd.DataFrame(np.nan, index=X.index, columns=[name for own in lacking.values() for name in own])
+        X = pd.concat([X, gaps], axis=1) if by_prefix else X.reindex(columns=list(names))
+        parts = [
+            f"{len(own)} of {len(view.names)} columns of the view {view.name!r} ({quoted(own)})"
+            for view, own in lacking.items()
+        ]
+        return X, (
+            f"X lacks {' and '.join(parts)}: missing for all samples, and filled in as gaps of the training samples are"
+        )
 
     def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
         """The table of some samples, and which sample has which view, of shape (n_samples, n_views)."""

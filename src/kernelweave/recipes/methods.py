@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..combiners import ConvexMKL, KernelMap, Localized, LpMKL, Mean, Projected, Softmax
+from ..combiners import KernelMap, Mean
+from ..combiners.named import NAMED, combiner_named
 from ..estimators import MKLClassifier, MKLRegressor
 from ..kernels import Gaussian, Kernel, Linear, Precomputed
 from ..validation import shown
@@ -50,10 +51,8 @@ _LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
 
 _STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
 
-# Options of combiners and of other models, and those of quick efforts in their place.
+# Options of models beyond `combiners.named`, and those of quick efforts in their place.
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "lp": {"p": 4.0 / 3.0},
-    "projected": {"n_components": 10, "gating_components": 2},
     "stacking": {"machine_C": 3.0},
     "forest": {"n_trees": 300},
     "boosting": {"learning_rate": 0.1},
@@ -240,16 +239,10 @@ class ModelMaker:
         return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]
 
     def _combiner(self, present: np.ndarray) -> Any:
-        options = model_options(self.method, self.effort)
-        if self.method == "lp":
-            return LpMKL(**options)
-        if self.method == "convex":
-            return ConvexMKL(**options)
-        if self.method == "projected":
-            return Projected(gating=Softmax(), **options)
-        if self.method == "localized":
-            return Localized(inputs=self._gating_inputs(present), **options)
-        return Mean()
+        if self.method not in NAMED:
+            return Mean()
+        combiner = combiner_named(self.method).set_params(**model_options(self.method, self.effort))
+        return combiner.set_params(inputs=self._gating_inputs(present)) if self.method == "localized" else combiner
 
     def _gating_inputs(self, present: np.ndarray) -> Any:
         """The views with columns or, without any, the values of the similarity matrix that most samples have."""

@@ -154,5 +154,10 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.reduction_.transform(X)
 
     @property
+    def loadings_(self) -> np.ndarray:
+        """The components, as rows: what `kernels.components` carries weights back by."""
+        return self.reduction_.components_
+
+    @property
     def _n_features_out(self) -> int:
         return len(self.reduction_.components_)

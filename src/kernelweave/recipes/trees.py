@@ -6,7 +6,7 @@ mean over trees (factor 1 / T), of gradient boosting the sum over trees beyond t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,20 @@ import scipy.sparse as sp
 from sklearn import __version__ as sklearn_version
 
 from ..solvers.trees import add_leaves
-from ..validation.schemas import Schema, Sizes, check_whole, flag, flags, indices, number, numbers, refuse, size
+from ..validation.schemas import (
+    Schema,
+    Sizes,
+    check_whole,
+    flag,
+    flags,
+    indices,
+    maybe,
+    number,
+    numbers,
+    optional,
+    refuse,
+    size,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +89,9 @@ class TreeSum:
     offset: np.ndarray  # (n_outputs,)
     factor: float
     single: bool  # whether features are rounded to single precision first, as forests of scikit-learn do
+    # (width,), adding up to 1 or, without splits, 0: the share of each feature in what splits decrease of the impurity
+    # or the loss; None in files of earlier versions
+    importance: np.ndarray | None = None
 
     _saved = Schema(
         {
@@ -91,6 +107,7 @@ class TreeSum:
             "offset": numbers("outputs"),
             "factor": number(),
             "single": flag,
+            "importance": optional(maybe(numbers("features", low=0.0))),
         }
     )
 
@@ -144,18 +161,20 @@ class TreeSum:
         n_outputs = trees[0].values.shape[1]
         own = forest.predict_proba if hasattr(forest, "predict_proba") else forest.predict
         made = cls._joined(trees, np.zeros(len(trees)), X.shape[1], np.zeros(n_outputs), 1.0 / len(trees), True)
+        made = replace(made, importance=np.array(forest.feature_importances_, dtype=np.float64))
         return made._checked(own, X, forest)
 
     @classmethod
     def of_boosting(cls, boosting: Any, X: Any) -> TreeSum:
         """The trees of a fitted `HistGradientBoostingClassifier` (log-odds) or `HistGradientBoostingRegressor`."""
-        trees, first = [], []
+        trees, first, gains = [], [], np.zeros(X.shape[1])
         for round_ in boosting._predictors:
             for output, predictor in enumerate(round_):
                 nodes = predictor.nodes
                 if nodes["is_categorical"].any():
                     raise ValueError("gradient boosting with categorical features cannot be kept as arrays")
                 is_leaf = nodes["is_leaf"].astype(bool)
+                np.add.at(gains, nodes["feature_idx"][~is_leaf], np.maximum(nodes["gain"][~is_leaf], 0.0))
                 trees.append(
                     _Tree(
                         np.where(is_leaf, -1, nodes["left"].astype(np.int64)),
@@ -169,7 +188,9 @@ class TreeSum:
                 first.append(output)
         offset = np.ravel(boosting._baseline_prediction).astype(np.float64)
         own = boosting.decision_function if hasattr(boosting, "decision_function") else boosting.predict
-        return cls._joined(trees, np.array(first), X.shape[1], offset, 1.0, False)._checked(own, X, boosting)
+        made = cls._joined(trees, np.array(first), X.shape[1], offset, 1.0, False)
+        total = float(gains.sum())
+        return replace(made, importance=gains / total if total > 0.0 else gains)._checked(own, X, boosting)
 
     @classmethod
     def _joined(

@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import Projected
+from ..combiners.named import combiner_named
 from ..estimators import MKLClassifier
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import lookups_of
@@ -220,7 +221,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _check(self) -> None:
         check_parameters(self)
-        if "project" not in getattr(self.estimator.combiner, "methods", ()):
+        if "project" not in getattr(combiner_named(self.estimator.combiner), "methods", ()):
             raise ValueError(
                 f"estimator must have the combiner Projected(...), which learns projections, not "
                 f"{self.estimator.combiner!r}"

@@ -161,6 +161,33 @@ class ScaleOperation(Operation):
         return values
 
 
+#: Functions of NumPy that a file may name: of one number each, without a state.
+UFUNCS: dict[str, np.ufunc] = {
+    function.__name__: function
+    for function in (
+        *(np.log, np.log2, np.log10, np.log1p, np.exp, np.exp2, np.expm1, np.sqrt, np.cbrt, np.square),
+        *(np.absolute, np.fabs, np.negative, np.positive, np.reciprocal, np.sign, np.rint, np.floor, np.ceil, np.trunc),
+        *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.deg2rad, np.rad2deg),
+        *(np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionOperation(Operation):
+    """z = f(x), cell by cell, with f one of `UFUNCS`."""
+
+    width: int
+    name: str
+
+    _saved = Schema({"width": size("in"), "name": one_of(*UFUNCS)})
+
+    def transform(self, X: Any) -> Any:
+        self._check_width(X)
+        values = UFUNCS[self.name](X)
+        return values.to_numpy() if hasattr(values, "iloc") else values
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class UnitNormOperation(Operation):
     """Rows divided by their norm, which is ``"l1"``, ``"l2"`` or ``"max"``; rows of zeros stay so."""
@@ -196,6 +223,7 @@ class RotateOperation(Operation):
 
     n_in = property(lambda self: self.components.shape[1])
     n_out = property(lambda self: self.components.shape[0])
+    loadings_ = property(lambda self: self.components if self.scale is None else self.components / self.scale[:, None])
 
     def transform(self, X: Any) -> np.ndarray:
         projected = np.asarray(self._table(X, sparse="csr") @ self.components.T)

@@ -77,8 +77,9 @@ _MODULES = {
     "recipes.search": "Calibration",
     "recipes.trees": "LinearScores TreeSum",
     "saving.documents": "CountTermsOperation WeighTermsOperation",
-    "saving.operations": "ByColumnsOperation ChainOperation FillOperation KeepOperation NamedOperation "
-    "NeighborsFillOperation OneHotOperation OrdinalOperation RotateOperation ScaleOperation UnitNormOperation",
+    "saving.operations": "ByColumnsOperation ChainOperation FillOperation FunctionOperation KeepOperation "
+    "NamedOperation NeighborsFillOperation OneHotOperation OrdinalOperation RotateOperation ScaleOperation "
+    "UnitNormOperation",
     "sklearn.model_selection": "GroupKFold KFold LeaveOneOut LeavePOut ShuffleSplit StratifiedKFold "
     "StratifiedShuffleSplit",
 }

@@ -19,6 +19,7 @@ operation                   transformers of scikit-learn
 `WeighTermsOperation`       `TfidfTransformer`; behind `CountTermsOperation`: `TfidfVectorizer`
 `RotateOperation`           `PCA`, `TruncatedSVD`
 `KeepOperation`             ``"passthrough"``, `FunctionTransformer` without a function
+`FunctionOperation`         `FunctionTransformer` of a function of NumPy, such as ``np.log1p`` (`UFUNCS`)
 `ChainOperation`            `Pipeline`
 `ByColumnsOperation`        `ColumnTransformer`
 ==========================  ======================================================================
@@ -39,10 +40,12 @@ from sklearn import __version__ as sklearn_version
 from .documents import LONGEST_NGRAM, CountTermsOperation, WeighTermsOperation, check_pattern
 from .operations import (
     TYPES,
+    UFUNCS,
     UNKNOWN,
     ByColumnsOperation,
     ChainOperation,
     FillOperation,
+    FunctionOperation,
     KeepOperation,
     NamedOperation,
     NeighborsFillOperation,
@@ -58,6 +61,7 @@ from .operations import (
 
 # Before scikit-learn 1.8 "warn" left unknown categories without a flag.
 _VERSION = tuple(map(int, sklearn_version.split(".")[:2]))
+_FUNCTIONS = ("func", "inverse_func")
 _UNKNOWN_IS_RARE = ("infrequent_if_exist", *(("warn",) if _VERSION >= (1, 8) else ()))
 _REMEDY = "which a saved model cannot hold; pickle the model instead, or prepare that view outside the model"
 
@@ -99,9 +103,16 @@ def _converted(transformer: Any, where: str, width: int) -> Operation:
     if convert is None:
         refuse_transformer(where, _class_of(transformer))
     for name, value in transformer.get_params(deep=False).items():
-        if callable(value) and not isinstance(value, type):
+        if callable(value) and not isinstance(value, type) and _ufunc_name(value, name, transformer) is None:
             refuse_transformer(where, f"{_class_of(transformer)} with a function as {name}")
     return convert(transformer, where, width)
+
+
+def _ufunc_name(value: Any, parameter: str, owner: Any) -> str | None:
+    """The name of a function of `UFUNCS` that a `FunctionTransformer` applies; None of anything else."""
+    if parameter not in _FUNCTIONS or type(owner).__name__ != "FunctionTransformer" or not isinstance(value, np.ufunc):
+        return None
+    return value.__name__ if UFUNCS.get(value.__name__) is value else None
 
 
 def _class_of(value: Any) -> str:
@@ -316,7 +327,11 @@ def _few(given: Any, where: str, width: int) -> Operation:
 
 
 def _function(given: Any, where: str, width: int) -> Operation:
-    return KeepOperation(width)
+    if given.func is None:
+        return KeepOperation(width)
+    if given.kw_args:
+        refuse_transformer(where, f"FunctionTransformer with kw_args for {given.func.__name__}")
+    return FunctionOperation(width, given.func.__name__)
 
 
 def _pipeline(given: Any, where: str, width: int) -> Operation:
@@ -435,7 +450,10 @@ def _held(value: Any, parameter: str, owner: Any, where: str, known: dict[int, D
     if parameter == "remainder" and not _is_word(value):
         return described(value, f"{where} part 'remainder'", known)
     if callable(value) and not isinstance(value, type):
-        refuse_transformer(where, f"{type(owner).__name__} with a function as {parameter}")
+        name = _ufunc_name(value, parameter, owner)
+        if name is None:
+            refuse_transformer(where, f"{type(owner).__name__} with a function as {parameter}")
+        return name
     return sorted(value) if isinstance(value, set | frozenset) else value
 
 
@@ -461,6 +479,8 @@ def built(name: Any, parameters: dict[str, Any], output: Any) -> Any:
     for parameter in parameters:
         if parameter not in _parameters(name):
             raise ValueError(f"it gives a {name} the parameter {parameter!r}, which this version of it does not have")
+    if name == "FunctionTransformer":
+        parameters = parameters | {each: _ufunc(parameters[each]) for each in _FUNCTIONS if each in parameters}
     transformer = transformer_named(name)(**parameters)
     if name == "Pipeline":
         _check_parts(transformer.steps, 2, f"a {name} of other things than steps")
@@ -473,6 +493,12 @@ def built(name: Any, parameters: dict[str, Any], output: Any) -> Any:
             raise ValueError(f"it holds a {name} with the output {output!r}, which there is not")
         transformer._sklearn_output_config = {"transform": output}
     return transformer
+
+
+def _ufunc(name: Any) -> np.ufunc:
+    if not isinstance(name, str) or name not in UFUNCS:
+        raise ValueError(f"it holds a FunctionTransformer of the unknown function {name!r}")
+    return UFUNCS[name]
 
 
 def _check_parts(parts: Any, length: int, what: str) -> None:

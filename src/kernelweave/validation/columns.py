@@ -140,8 +140,8 @@ def _lacking(
     for view in wrong[:_SHOWN]:
         own = is_used & (views == view)
         lacking = names[own & ~there]
-        text = f"{len(lacking)} of {own.sum()} columns of the view {view!r}: {_quoted(lacking)}"
-        meant = {name: other for name in lacking[:_SHOWN] for other in _alike(name, unknown)}
+        text = f"{len(lacking)} of {own.sum()} columns of the view {view!r}: {quoted(lacking)}"
+        meant = {name: other for name in lacking[:_SHOWN] for other in alike(name, unknown)}
         if meant:
             pairs = ", ".join(f"{other!r} for {name!r}" for name, other in meant.items())
             text += f" (did you mean {pairs}?)"
@@ -153,7 +153,8 @@ def _lacking(
     )
 
 
-def _alike(name: str, others: Sequence[str]) -> list[str]:
+def alike(name: str, others: Sequence[str]) -> list[str]:
+    """The one of some names that is spelled much like another, in a list; an empty list where none is."""
     others = others[:_COMPARED]
     plain = [_letters(other) for other in others]
     close = get_close_matches(_letters(name), plain, n=1, cutoff=0.8)
@@ -169,7 +170,7 @@ def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: s
         return
     prefixed = dict.fromkeys(name.partition(SEPARATOR)[0] for name in unknown if SEPARATOR in name)
     alone = [name for name in unknown if SEPARATOR not in name]
-    similar = [other for view in absent[:_SHOWN] for other in _alike(view, alone)]
+    similar = [other for view in absent[:_SHOWN] for other in alike(view, alone)]
     others = [view for view in dict.fromkeys([*prefixed, *similar]) if view not in known]
     if others:
         warn(
@@ -180,9 +181,9 @@ def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: s
 
 
 def _listed(word: str, names: Sequence[Any]) -> str:
-    return f"{word}{'' if len(names) == 1 else 's'} {_quoted(names)}"
+    return f"{word}{'' if len(names) == 1 else 's'} {quoted(names)}"
 
 
-def _quoted(names: Sequence[Any]) -> str:
+def quoted(names: Sequence[Any]) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > _SHOWN else ""
     return ", ".join(repr(str(name)) for name in names[:_SHOWN]) + more

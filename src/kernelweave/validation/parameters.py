@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -301,7 +302,10 @@ def check(owner: Any, name: str, value: Any, constraint: Constraint) -> Any:
     if constraint.accepts(value):
         return constraint.convert(value)
     whose = "" if owner is None else f" of {owner if isinstance(owner, str) else type(owner).__name__}"
-    raise ValueError(f"{name}{whose} must be {constraint.describe()}, not {shown(value)}")
+    words = [word.strip('"') for word in constraint.alternatives() if word.startswith('"')]
+    close = get_close_matches(value, words, n=1) if isinstance(value, str) else []
+    meant = f'; did you mean "{close[0]}"?' if close else ""
+    raise ValueError(f"{name}{whose} must be {constraint.describe()}, not {shown(value)}{meant}")
 
 
 def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:

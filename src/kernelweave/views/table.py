@@ -28,6 +28,7 @@ import hashlib
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,13 +101,15 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
     if names is None:
         raise ValueError(
             f"the view {view!r} is a name, but X has no column names; pass a data frame "
-            "(see stack_views) or select columns by position"
+            "(see stack_views) or select columns by position, such as kernels=[Linear([0, 1])]"
         )
     columns = np.flatnonzero([name == view or name.startswith(view + SEPARATOR) for name in names])
     if len(columns) == 0:
         known = sorted({name.partition(SEPARATOR)[0] for name in names})
         some = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        raise ValueError(f"the view {view!r} matches no column of X; the views of X are: {some}")
+        close = get_close_matches(view, known, n=1)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"the view {view!r} matches no column of X; {meant}the views of X are: {some}")
     return columns
 
 

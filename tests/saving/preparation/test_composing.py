@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import scipy.special
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -19,7 +20,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from kernelweave.saving.operations import KeepOperation, NamedOperation
+from kernelweave.saving.operations import UFUNCS, FunctionOperation, KeepOperation, NamedOperation
 from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
@@ -84,6 +85,26 @@ def test_pipelines(steps):
     check_operation(pipeline, gaps, np.round(NEW))
     frame = pd.DataFrame(gaps, columns=list("abcde"))
     check_operation(pipeline, frame, frame.iloc[:3])
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_functions_of_numpy(name):
+    """By name: the fitted transformer and its operation give the same for arrays, frames and inside pipelines."""
+    given = FunctionTransformer(UFUNCS[name])
+    with np.errstate(all="ignore"):
+        check_operation(given, X, NEW, names=False)
+        check_operation(given, pd.DataFrame(np.abs(X), columns=list("abcde")), names=False)
+    operation = as_operation(given.fit(X), "the transformer", 5)
+    assert (type(operation), operation.name) == (FunctionOperation, name)
+
+
+def test_functions_of_numpy_among_others():
+    check_operation(make_pipeline(FunctionTransformer(np.arctan), StandardScaler()), X, NEW, names=False)
+    given = make_column_transformer((FunctionTransformer(np.log1p, np.expm1), ["dose"]), (StandardScaler(), ["age"]))
+    check_operation(given, FRAME, OTHER, names=False)
+    check_operation(FunctionTransformer(np.sqrt), sp.csr_matrix(np.abs(X)), names=False)
+    with pytest.raises(ValueError, match="the table to prepare has 4 features where 5 features are expected"):
+        as_operation(FunctionTransformer(np.exp).fit(X), "the transformer", 5).transform(X[:, :4])
 
 
 def test_a_pipeline_that_does_nothing():
@@ -157,6 +178,16 @@ def first(X):
         (OwnScaler(), "kernel 'rna': transformer is OwnScaler"),
         (VarianceThreshold(), "kernel 'rna': transformer is VarianceThreshold"),
         (FunctionTransformer(first), "kernel 'rna': transformer is FunctionTransformer with a function"),
+        (FunctionTransformer(scipy.special.log1p), "kernel 'rna': transformer is FunctionTransformer with a function"),
+        (FunctionTransformer(np.isnan), "kernel 'rna': transformer is FunctionTransformer with a function as func"),
+        (
+            FunctionTransformer(inverse_func=first),
+            "kernel 'rna': transformer is FunctionTransformer with a function as inverse_func",
+        ),
+        (
+            FunctionTransformer(np.exp, kw_args={"where": True}),
+            "kernel 'rna': transformer is FunctionTransformer with kw_args for exp",
+        ),
         (
             Pipeline([("scale", StandardScaler()), ("select", VarianceThreshold())]),
             "kernel 'rna': transformer step 'select' is VarianceThreshold",

@@ -44,6 +44,8 @@ GIVEN = [
     ),
     ColumnTransformer([("a", "passthrough", range(3))], transformer_weights={"a": 2.0}),
     FunctionTransformer(accept_sparse=True),
+    FunctionTransformer(np.log1p, np.expm1, check_inverse=False),
+    make_pipeline(FunctionTransformer(inverse_func=np.sqrt), StandardScaler()),
     make_pipeline(StandardScaler(), PCA(2)).set_output(transform="pandas"),
 ]
 
@@ -116,7 +118,9 @@ class OwnScaler(StandardScaler):
             make_column_transformer((PCA(), lambda X: [0])),
             "transformer is ColumnTransformer with a function as columns",
         ),
-        (FunctionTransformer(np.log1p), "transformer is FunctionTransformer with a function as func, which"),
+        (FunctionTransformer(np.cumsum), "transformer is FunctionTransformer with a function as func, which"),
+        (FunctionTransformer(np.add), "transformer is FunctionTransformer with a function as func, which"),
+        (TfidfVectorizer(tokenizer=np.log1p), "transformer is TfidfVectorizer with a function as tokenizer, which"),
         (TfidfVectorizer(tokenizer=str.split), "transformer is TfidfVectorizer with a function as tokenizer, which"),
         (PCA(random_state=np.random.RandomState(0)), "model.random_state is a random number generator"),
         (SimpleImputer(missing_values=pd.NA), "model.missing_values is of the class NAType"),
@@ -127,6 +131,15 @@ def test_what_is_refused(given, message):
     with pytest.raises(ValueError) as caught:
         again(given)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["add", "load", "os.system", "LOG1P", "", 1.5, None, True])
+@pytest.mark.parametrize("parameter", ["func", "inverse_func"])
+def test_forged_names_of_functions(parameter, name):
+    _, rows = again(FunctionTransformer(np.log1p, np.expm1))
+    rows[0]["fields"][parameter] = name
+    with pytest.raises(ValueError, match="FunctionTransformer of the unknown function"):
+        Decoder({}, {}, {}).model(rows)
 
 
 def test_requests_of_metadata_are_refused():

@@ -1,0 +1,63 @@
+"""How much each feature counts in a fitted `CohortModel`, whatever its method: one table of views and features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..estimators.explanations import weights_in_typical_samples
+from .baselines import ColumnModel
+from .design import views_and_features
+from .kinds import TEXT
+from .trees import LinearScores
+
+
+def feature_importance(model: Any) -> pd.DataFrame | None:
+    inner = model.model_
+    found = [_of_column_model(inner)] if isinstance(inner, ColumnModel) else _of_linear_kernels(model)
+    parts = [part for part in found if part is not None]
+    if not parts:
+        return None
+    table = pd.concat(parts, ignore_index=True)
+    if model.task_ == "regression" and "weight" in table:  # of the standardised target
+        table[["importance", "weight"]] *= model.target_scale_
+    return table.iloc[np.argsort(-table["importance"].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _table(pairs: list[tuple[str, str]], weights: np.ndarray) -> pd.DataFrame:
+    """Weights of shape (n_features, n_outputs)."""
+    table = pd.DataFrame(pairs, columns=["view", "feature"]).assign(importance=np.abs(weights).mean(axis=1))
+    return table.assign(weight=weights[:, 0]) if weights.shape[1] == 1 else table
+
+
+def _of_column_model(inner: ColumnModel) -> pd.DataFrame | None:
+    index, origin = inner.design_.origin(getattr(inner, "feature_names_in_", None))
+    pairs = index.to_list()
+    if isinstance(inner.scores_, LinearScores):
+        return _table(pairs, origin.carried(inner.scores_.coef.T))
+    if inner.scores_.importance is None:
+        return None
+    return _table(pairs, origin.shared(inner.scores_.importance)[:, None])[["view", "feature", "importance"]]
+
+
+def _of_linear_kernels(model: Any) -> list[pd.DataFrame]:
+    inner, parts = model.model_, []
+    for m, kernel in enumerate(getattr(inner, "kernels_", [])):
+        found = weights_in_typical_samples(inner, m) if kernel.is_linear else None
+        if found is not None:
+            names, weights = found
+            parts.append(_table(_pairs(model, kernel, names), weights))
+    return parts
+
+
+def _pairs(model: Any, kernel: Any, names: list[Any]) -> list[tuple[str, str]]:
+    """Views and features of a kernel of one view, or of all columns together."""
+    layout, own = model._layout, kernel.view if isinstance(kernel.view, str) else None
+    views = [view for view in layout.views if own in (None, view.name)]
+    columns = [(view, name, kind) for view in views for name, kind in zip(view.names, view.kinds, strict=True)]
+    called = [name if own is None else name.removeprefix(f"{own}__") for _, name, _ in columns]
+    texts = [name for name, (_, _, kind) in zip(called, columns, strict=True) if kind == TEXT]
+    documents = {f"text{number}__": name for number, name in enumerate(texts)} if len(columns) > 1 else {}
+    return views_and_features([str(name) for name in names], called, documents, own)
