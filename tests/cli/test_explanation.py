@@ -12,7 +12,7 @@ from kernelweave.cli.explanation import deciding_views, explaining_tables, view_
 from kernelweave.cli.prediction import predictions
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
-from kernelweave.recipes.cohort import measured_from
+from kernelweave.recipes.importance import measured_from
 
 
 def cohort(n_classes, n=60):
@@ -290,7 +290,7 @@ def test_decision_values_speak_for_the_positive_class(n_classes):
     """A model may name the first of its two classes as the positive one: signs are turned then."""
     model, X = fitted("mean", n_classes)
     other = copy(model)
-    other.positive_ = model.classes_[0]
+    other.positive = model.classes_[0]
     tables = [predictions(one, X) for one in (model, other)]
     parts = [explaining_tables(one, X)["contributions.csv"] for one in (model, other)]
     if n_classes == 3:

@@ -100,7 +100,7 @@ def test_a_missing_column_is_warned_of_once(cohort, tmp_path, capsys, block_size
     words = [tmp_path / "rna-new.csv", f"clinical={folder / 'second.csv'}"]
     found = predict(folder / "model.kw", *words, "--block-size", block_size, out=tmp_path / "p.csv")
     expected = load(folder / "model.kw").decision_function(read_both(folder).assign(rna__f=np.nan))
-    assert np.allclose(found["decision"], expected)
+    assert np.allclose(found["decision_well"], expected)
     warned = [line for line in capsys.readouterr().err.splitlines() if "lack 1 of 6 columns" in line]
     start = (
         "warning: the files lack 1 of 6 columns of the view 'rna' ('rna__f'): missing for all samples, and filled in"
@@ -108,7 +108,7 @@ def test_a_missing_column_is_warned_of_once(cohort, tmp_path, capsys, block_size
     assert len(warned) == 1 and warned[0].startswith(start)
     assert main(["explain", *map(str, [folder / "model.kw", *words]), "--out", str(tmp_path / "why")]) == 0
     parts = pd.read_csv(tmp_path / "why" / "contributions.csv", index_col=0)
-    assert np.allclose(parts["decision"], expected)
+    assert np.allclose(parts["decision_well"], expected)
     assert capsys.readouterr().err.count("lack 1 of 6 columns") == 1
 
 

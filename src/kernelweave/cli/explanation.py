@@ -17,7 +17,7 @@ from ..estimators.explanations import INTERCEPT, part_names
 from ..estimators.kernel_lists import kernels_by_view
 from ..files.base import as_csv
 from ..recipes import CohortModel
-from ..recipes.cohort import mean_parts, measured_from
+from ..recipes.importance import mean_parts, measured_from
 from ..reporting import report
 from ..reporting.page import Report
 from ..saving.atomic import replace_file
@@ -50,7 +50,7 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     ``features.csv`` where some kernel is linear and has one weight for all samples, or the model is a regression on all
     columns. Rows of samples that lack all views that the model needs are empty but for the id.
 
-    Parts of numbers are measured from their means over the training samples (`recipes.cohort.mean_parts`), so that the
+    Parts of numbers are measured from their means over the training samples (`mean_parts`), so that the
     intercept is the mean prediction; those of two classes are positive for `positive_class`.
     """
     able = predictable(model, X)

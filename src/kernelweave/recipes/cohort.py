@@ -25,8 +25,7 @@ from ..estimators.explanations import part_names
 from ..estimators.fitted import lookups_of, n_compared
 from ..estimators.samples import by_blocks, targets_given, whole_targets
 from ..kernels import Precomputed
-from ..kernels.precomputed import as_text
-from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted, shown
+from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted
 from ..validation.inputs import (
     as_pandas,
     check_labels,
@@ -54,7 +53,8 @@ from ..validation.schemas import (
 )
 from ..views import TableInBlocks
 from .drift import CohortSummary
-from .importance import feature_importance
+from .extension import extended
+from .importance import MOST_AVERAGED, feature_importance
 from .in_blocks import fit_in_blocks, in_memory
 from .kinds import (
     TASK,
@@ -70,10 +70,9 @@ from .kinds import (
 from .layout import TableLayout, ViewColumns
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_views, reason_against
-from .scoring import Scoring, positive_place, scoring_named
+from .scoring import positive_place, scoring_named
 from .search import Calibration, Found, fitted, inner_splits, search
-
-MOST_AVERAGED = 1000  # training samples over which parts of predictions are averaged
+from .values import CohortValues
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -89,7 +88,7 @@ def _calibrates(model: CohortModel) -> bool:
     return _classifies(model) and bool(model.calibrate)
 
 
-class CohortModel(BaseEstimator):
+class CohortModel(CohortValues, BaseEstimator):
     """A model of samples that are described by several tables, made by the name of a method alone.
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
@@ -745,58 +744,6 @@ class CohortModel(BaseEstimator):
             return Calibration.fit(self._decided(self.model_, table), targets)
         return Calibration.fit(values[tested], targets[tested])
 
-    def _decided(self, model: Any, table: pd.DataFrame) -> np.ndarray:
-        """Decision values for all classes of the fit, also where a model was fitted to samples of some only."""
-        if self.task_ == "regression":
-            return model.predict(table)
-        values = model.decision_function(table)
-        if len(model.classes_) == len(self.classes_):
-            return values
-        return self._of_all_classes(model, values.reshape(len(values), -1, 1))[:, :, 0]
-
-    def _of_all_classes(self, model: Any, parts: np.ndarray) -> np.ndarray:
-        """Parts that add up to decision values, (n_samples, n_outputs, n_parts), for all classes of the fit.
-
-        Of a model that was fitted to samples of two out of several classes, the first has the opposite of its decision
-        value. A class that a model does not know comes last: its value is below all others, and all in the last part.
-        """
-        if parts.shape[1] == len(self._constant()):
-            return parts
-        if parts.shape[1] == 1:
-            parts = np.concatenate([0.0 - parts, parts], axis=1)  # 0 stays 0, and never becomes -0
-        every = np.zeros((len(parts), len(self.classes_), parts.shape[2]))
-        every[:, :, -1] = parts.sum(axis=2).min(axis=1, keepdims=True) - 1.0
-        every[:, np.searchsorted(self.classes_, model.classes_)] = parts
-        return every
-
-    def _with_constants(self, model: Any, table: pd.DataFrame, decided: np.ndarray) -> np.ndarray:
-        constant = self._constant()
-        values = np.repeat(constant[None], len(table), axis=0)
-        values = values[:, 0] if len(constant) == 1 else values
-        if decided.any():
-            values[decided] = self._decided(model, table if decided.all() else table.iloc[decided])
-        return values
-
-    def _constant(self) -> np.ndarray:
-        if self.task_ == "regression":
-            return np.zeros(1)
-        logs = np.log(self._prior)
-        return logs[1:] - logs[:1] if len(logs) == 2 else logs
-
-    def _score(self, values: np.ndarray, y: np.ndarray) -> float:
-        """The inner score of decision values of labels, or of standardised numbers."""
-        place = positive_place(self.positive, self.classes_) if self.task_ == "classification" else 1
-        scoring = Scoring(self.scoring_, place)
-        if self.task_ == "regression":
-            return _explained(values, y) if scoring.name == "r2" else scoring.value(y, values, None, 0)
-        labels, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)
-        predicted = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        shares = Calibration.fit(values, labels).probabilities(values) if scoring.needs_probabilities else None
-        return scoring.value(labels, predicted, shares, n_classes)
-
-    def _labels(self, values: np.ndarray) -> np.ndarray:
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
-
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
         return lookups_of(self.model_)
 
@@ -851,21 +798,6 @@ class CohortModel(BaseEstimator):
             refuse(f"{path}.model_.feature_names_in_", "are not the columns of the layout")
 
 
-def mean_parts(model: Any, parts: pd.DataFrame) -> np.ndarray:
-    """What parts of predicted numbers are measured from, a number for each column; see `measured_from`."""
-    stored = getattr(model, "mean_contributions_", None)
-    if stored is not None:
-        return stored
-    return parts.mean().to_numpy() if len(parts) > 1 else np.zeros(parts.shape[1])
-
-
-def measured_from(model: Any, n_samples: int) -> str:
-    """What `mean_parts` is, in words: a `CohortModel` has means over its training samples since version 0.3."""
-    if getattr(model, "mean_contributions_", None) is not None:
-        return "their means over the training samples"
-    return "their means over these samples" if n_samples > 1 else "0"
-
-
 def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
     groups = np.ravel(as_pandas(groups))
     if len(groups) != n_samples:
@@ -875,59 +807,9 @@ def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
     return np.unique(groups.astype(str), return_inverse=True)[1]
 
 
-def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
-    """R2 of standardised targets, relative to the variance of all training samples."""
-    return 1.0 - float(((values - y) ** 2).mean())
-
-
 def with_gaps(model: CohortModel, X: Any) -> tuple[Any, str | None]:
     """X with the columns that it lacks of views that have others, missing, and a sentence about them or None."""
     return model._layout.with_gaps(X, getattr(model, "feature_names_in_", None))
-
-
-def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
-    if not isinstance(blocks, Mapping) or not blocks:
-        raise ValueError(f"extend_kernels needs a dict from names of matrices to blocks, not {shown(blocks)}")
-    inner = model.model_
-    matrices = inner.matrices if hasattr(inner, "matrices") else _matrices(inner)
-    read = {name: block for name, block in blocks.items() if name in matrices}
-    names = getattr(model, "feature_names_in_", np.array([], dtype=object))
-    unknown = [name for name in blocks if name not in names]
-    if unknown:
-        raise ValueError(
-            f"the model was fitted without a similarity matrix {unknown[0]!r}; its columns are {list(names)}"
-        )
-    index = None
-    ids: dict[str, Any] = {}
-    if read:
-        known = {name: _known_diagonal(matrices[name], block, diagonal, name) for name, block in read.items()}
-        found = inner.extend_kernels(read, {name: own for name, own in known.items() if own is not None} or None)
-        index, ids = found.index, {name: found[name] for name in read}
-    for name, block in blocks.items():
-        if name not in read:
-            own = pd.Series(np.asarray(block.index), index=block.index, dtype=object)
-            ids[name] = own
-            index = block.index if index is None else index.union(block.index, sort=False)
-    columns = {name: ids[name].reindex(index) if name in ids else np.nan for name in names}
-    return pd.DataFrame(columns, index=index).reindex(columns=list(names))
-
-
-def _matrices(model: Any) -> dict[str, Any]:
-    pairs = zip(getattr(model, "kernel_names_", []), getattr(model, "kernels_", []), strict=True)
-    return {name: kernel for name, kernel in pairs if kernel.reads_ids}
-
-
-def _known_diagonal(matrix: Any, block: Any, diagonal: Any, name: str) -> Any:
-    given = diagonal.get(name) if isinstance(diagonal, Mapping) else diagonal
-    if given is not None:
-        return given
-    if isinstance(block, pd.DataFrame):
-        columns = set(as_text(block.columns.to_numpy(), "columns"))
-        if set(as_text(block.index.to_numpy(), "rows")) <= columns:
-            return None
-    own = np.asarray(matrix.self_similarity)[: len(matrix.K)]
-    own = own[np.isfinite(own)]
-    return float(own[0]) if len(own) and np.allclose(own, own[0], rtol=1e-9, atol=0.0) else None
 
 
 def _table_names(view: ViewColumns) -> list[str]:

@@ -1,4 +1,4 @@
-"""How much each feature counts in a fitted `CohortModel`, whatever its method: one table of views and features."""
+"""What counts in a fitted `CohortModel`: features, whatever its method, and what parts of numbers are measured from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from .baselines import ColumnModel
 from .design import views_and_features
 from .kinds import TEXT
 from .trees import LinearScores
+
+MOST_AVERAGED = 1000  # training samples over which parts of predictions are averaged
 
 
 def feature_importance(model: Any) -> pd.DataFrame | None:
@@ -61,3 +63,18 @@ def _pairs(model: Any, kernel: Any, names: list[Any]) -> list[tuple[str, str]]:
     texts = [name for name, (_, _, kind) in zip(called, columns, strict=True) if kind == TEXT]
     documents = {f"text{number}__": name for number, name in enumerate(texts)} if len(columns) > 1 else {}
     return views_and_features([str(name) for name in names], called, documents, own)
+
+
+def mean_parts(model: Any, parts: pd.DataFrame) -> np.ndarray:
+    """What parts of predicted numbers are measured from, a number for each column; see `measured_from`."""
+    stored = getattr(model, "mean_contributions_", None)
+    if stored is not None:
+        return stored
+    return parts.mean().to_numpy() if len(parts) > 1 else np.zeros(parts.shape[1])
+
+
+def measured_from(model: Any, n_samples: int) -> str:
+    """What `mean_parts` is, in words: a `CohortModel` has means over its training samples since version 0.3."""
+    if getattr(model, "mean_contributions_", None) is not None:
+        return "their means over the training samples"
+    return "their means over these samples" if n_samples > 1 else "0"

@@ -4,7 +4,7 @@ Gates show which samples are recognised by which view, projections where samples
 and contributions which view decided the samples that the model is least sure of. For two classes the value is the
 decision value f(x). For several it is that of the predicted class less that of the runner-up, so that its size is what
 decides between them; with one machine for each pair of classes it is that pair's own value, in favour of the predicted
-class. For a regression it is the prediction, and parts are measured from their means (`recipes.cohort.mean_parts`).
+class. For a regression it is the prediction, and parts are measured from their means (`recipes.importance.mean_parts`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 
 from ..estimators.explanations import part_names, terms_of
 from ..estimators.fitted import similarities_of
-from ..recipes.cohort import MOST_AVERAGED, mean_parts, measured_from
+from ..recipes.importance import MOST_AVERAGED, mean_parts, measured_from
 from .content import Bars, Block, Cell, Column, Scatter, Section, Table, Text
 from .subject import Subject
 from .words import MOST, counted, listed, written
