@@ -167,8 +167,24 @@ def test_a_winner_without_kernels_has_a_kernel_machine_beside_it(compared, tmp_p
     assert f"The best kernel machine is {best}; it is saved as best-kernels.kw." in report.contents.headline
     assert "by 2 views of the samples (rna and lab)" in " ".join(report.contents.headline)
     ids = [section.id for section in report.contents.sections]  # on the method that wins, which has no kernels
-    assert ids == ["methods", "held-out", "views", "contributions", "data", "cite"]
+    assert ids == ["methods", "held-out", "views", "features", "contributions", "data", "cite"]
     writing.write_models(tmp_path, declared, measured, first, models)
     assert load(tmp_path / "best-kernels.kw").method == models.kernels.method
     writing.write_models(tmp_path, declared, measured, first, writing.FittedModels(models.kernels))
     assert not (tmp_path / "best-kernels.kw").exists()
+
+
+def test_the_least_sure_samples_are_those_of_the_out_of_fold_predictions(compared):
+    cohort, declared, _, outcome = compared
+    report = writing.build_report(cohort, declared, outcome, writing.fitted_models(outcome, declared))
+    section = next(found for found in report.contents.sections if found.id == "contributions")
+    bars = next(found for found in section.blocks if found.type == "bars")
+    found = outcome.winner.predictions
+    sure = np.abs(found.probabilities[:, 1] - 0.5)
+    model = writing.fitted_models(outcome, declared).best
+    labels = np.array([str(label) for label in declared.problem.X.index])[found.rows]
+    decided = model.has_needed_views(declared.problem.X)[found.rows]
+    order = np.argsort(sure[decided], kind="stable")
+    limit = np.sort(sure[decided])[19]
+    assert set(bars.labels) >= set(labels[decided][order][sure[decided][order] < limit - 1e-9])
+    assert len(bars.labels) == 20 and "out of fold" in bars.notes[0]

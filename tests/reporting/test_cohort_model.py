@@ -24,7 +24,7 @@ def test_a_kernel_machine_has_all_sections_and_the_decisions():
     model = CohortModel("mean", cv=2, random_state=0).fit(X, y)
     assert len(model.settings_) > 1
     found = report(model, X, y, cv=2)
-    assert ids(found) == ["views", "weights", "contributions", "certificates", "data", "cite"]
+    assert ids(found) == ["views", "weights", "features", "contributions", "certificates", "data", "cite"]
     assert column(block(found, "views", "table"), "view") == ["rna", "protein", "noise"]
     decisions = column(block(found, "data", "table", "decided about"), "decision")
     assert decisions == model.decisions_
@@ -158,7 +158,8 @@ def test_models_without_kernels_have_the_other_sections(method):
     X, y = cohort()
     model = fitted(method, X, y)
     found = report(model, X, y)
-    assert ids(found) == ["views", "contributions", "data", "cite"]
+    own = [] if method == "stacking" else ["features"]
+    assert ids(found) == ["views", *own, "contributions", "data", "cite"]
     bars = block(found, "contributions", "bars")
     assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
     assert np.allclose(bars.totals, model.decision_function(X.loc[bars.labels]))
@@ -209,3 +210,16 @@ def test_a_class_that_the_machine_never_saw(n_classes):
     ordered = np.sort(model.decision_function(X.loc[bars.labels]), axis=1)
     assert np.allclose(bars.totals, ordered[:, -1] - ordered[:, -2])
     assert np.allclose(np.sum(bars.values, axis=1), bars.totals)
+
+
+def test_the_features_that_count_most_are_named():
+    X, y = cohort()
+    for method in ("mean", "linear", "forest"):
+        model = fitted(method, X, y)
+        expected = model.feature_importance()
+        table = block(report(model, X, y), "features", "table")
+        assert [row[:2] for row in table.rows] == expected[["view", "feature"]].head(15).to_numpy().tolist()
+        assert column(table, "importance") == expected["importance"].head(15).tolist()
+        assert table.rows[0][0] in ("rna", "protein")
+        weights = [note for note in (found.note for found in table.columns if found.name == "weight")]
+        assert weights == ([] if method == "forest" else ["positive ones speak for class 1"])

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..reporting.content import Block, Cell, Column, Heatmap, Line, Lines, Scatter, Section, Table, Text
+from ..reporting.samples import OutOfFoldValues
 from ..reporting.words import counted, sample_labels, written
 from .out_of_fold import OutOfFold
 from .outcome import CompareOutcome
@@ -26,6 +27,26 @@ _MOST_WRONG = 20  # samples that a table lists
 _BINS, _FEWEST_IN_BIN = 10, 10  # of the calibration curve: at most, samples in each
 _POINTS = 200  # of a curve
 _MOST_DRAWN = 2000
+
+
+def out_of_fold_values(outcome: CompareOutcome, kept: np.ndarray) -> OutOfFoldValues | None:
+    """How sure the recommended method was of samples that it was not fitted to, by their positions among those `kept`.
+
+    Of several repeats the means, and the label of the largest mean probability; None without probabilities.
+    """
+    found = outcome.winner.predictions
+    place = np.cumsum(kept) - 1
+    rows = kept[found.rows]
+    index = place[found.rows[rows]]
+    if not outcome.is_classification:
+        predicted = pd.Series(found.predicted[rows], index).groupby(level=0).mean()
+        return OutOfFoldValues(predicted * 0.0, predicted)
+    if found.probabilities is None:
+        return None
+    shares = pd.DataFrame(found.probabilities[rows], index).groupby(level=0).mean()
+    ordered = np.sort(shares.to_numpy(), axis=1)
+    labels = pd.Series(outcome.problem.classes[shares.to_numpy().argmax(axis=1)], shares.index)
+    return OutOfFoldValues(pd.Series(ordered[:, -1] - ordered[:, -2], shares.index), labels)
 
 
 def held_out_section(outcome: CompareOutcome) -> Section:
@@ -84,8 +105,9 @@ def _class_table(counts: np.ndarray, names: list[str]) -> Table:
 
 
 def _curves(outcome: CompareOutcome, found: OutOfFold, names: list[str]) -> list[Block]:
-    """ROC and precision-recall curves: of two classes that of the second, of several one for each against the rest."""
-    chosen = [1] if len(names) == 2 else list(range(min(len(names), _MOST_CLASSES)))
+    """ROC and precision-recall curves: of the positive one of two classes, else of each class against the others."""
+    positive = outcome.scoring.positive
+    chosen = [positive] if len(names) == 2 else list(range(min(len(names), _MOST_CLASSES)))
     roc, recalled = [], []
     for place in chosen:
         folds = _ranked(outcome, found, place)
@@ -97,7 +119,7 @@ def _curves(outcome: CompareOutcome, found: OutOfFold, names: list[str]) -> list
             recalled.append(Line(_with_area(names[place], area, "average precision"), *_thinned(x, y)))
     if not roc:
         return []
-    whose = f"the class {names[1]}" if len(names) == 2 else "each class against all others"
+    whose = f"the class {names[positive]}" if len(names) == 2 else "each class against all others"
     left_out = "" if len(chosen) >= len(names) - 1 else f" Drawn are the first {len(chosen)} of {len(names)} classes."
     about = f"Curves of {whose}, by its probability; the mean over the folds.{left_out}"
     return [
@@ -181,16 +203,16 @@ def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
 
 
 def _calibration(outcome: CompareOutcome, found: OutOfFold) -> Block:
-    """How often samples are of a class by the probability of it: of the second of two, else of the predicted one."""
+    """How often samples are of a class, by its probability: the positive one of two, else the predicted one."""
     probabilities = found.probabilities
     assert probabilities is not None
     true, names = outcome.judge.targets[found.rows], outcome.problem.classes
     two = len(names) == 2
-    rows = np.arange(len(true))
-    values = probabilities[:, 1] if two else probabilities[rows, found.predicted]
-    hits = true == 1 if two else true == found.predicted
+    positive = outcome.scoring.positive
+    values = probabilities[:, positive] if two else probabilities[np.arange(len(true)), found.predicted]
+    hits = true == positive if two else true == found.predicted
     mean, share, sizes = calibration_bins(values, hits)
-    what = f"of the class {names[1]}" if two else "of the predicted class"
+    what = f"of the class {names[positive]}" if two else "of the predicted class"
     if len(mean) < 2:
         return Text(text=f"For a calibration curve there are too few samples, or all have one probability {what}.")
     return Lines(

@@ -29,7 +29,7 @@ from ..saving import save
 from ..validation import counted
 from .cells import write_atomically
 from .declaration import Declared
-from .held_out import held_out_section
+from .held_out import held_out_section, out_of_fold_values
 from .out_of_fold import OutOfFold, out_of_fold_table
 from .outcome import CompareOutcome, MethodResult
 from .run import MeasuredRow
@@ -384,6 +384,7 @@ def build_report(
         sentences,
         [methods_section(outcome, declared), held_out_section(outcome)],
         data=rows,
+        out_of_fold=out_of_fold_values(outcome, has_views),
         title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",
         random_state=declared.protocol.random_state,
     )

@@ -278,7 +278,7 @@ FORMAT = 1  # of report.json
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    id: str  # "methods", "views", "weights", "gates", "projections", "contributions", "certificates", "data" or "cite"
+    id: str  # such as "methods", "views" or "data"
     title: str
     blocks: list[Block]
 

@@ -15,9 +15,17 @@ from .citations import cite_section
 from .content import Contents, Section
 from .data import data_section
 from .page import Report
-from .samples import contributions_section, gates_section, projections_section
+from .samples import OutOfFoldValues, contributions_section, gates_section, projections_section
 from .scores import Evaluation, evaluated, findings, views_section
-from .solution import certificates_section, is_certified, is_solved, ran_out_of_steps, relative_gap, weights_section
+from .solution import (
+    certificates_section,
+    features_section,
+    is_certified,
+    is_solved,
+    ran_out_of_steps,
+    relative_gap,
+    weights_section,
+)
 from .subject import Subject, method_in_words
 from .words import combiner_in_words, counted, listed, written
 
@@ -138,6 +146,7 @@ def assembled(
     max_points: int = 2000,
     n_shown: int = 20,
     random_state: Any = 0,
+    out_of_fold: OutOfFoldValues | None = None,
 ) -> Report:
     """The report of which the first sentences and sections are given, if there are any, such as those on methods."""
     drawing = {"max_points": max_points, "random_state": random_state}
@@ -147,7 +156,8 @@ def assembled(
         weights_section(subject),
         gates_section(subject, **drawing),
         projections_section(subject, **drawing),
-        contributions_section(subject, n_shown=n_shown),
+        features_section(subject),
+        contributions_section(subject, n_shown=n_shown, out_of_fold=out_of_fold),
         certificates_section(subject),
         data_section(subject, data),
         cite_section(subject),

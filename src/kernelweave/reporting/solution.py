@@ -149,6 +149,42 @@ _LARGE = 0.01  # relative duality gap that is worth a warning
 _MOST_LINES = 8
 
 
+_MOST_FEATURES = 15
+_MEANING = {
+    "linear": "the size of its coefficient in the regression",
+    "forest": "its share of what all splits gain on the training samples",
+    "boosting": "its share of what all splits gain on the training samples",
+}
+
+
+def features_section(subject: Subject) -> Section | None:
+    """The features that count most, where the model is a `CohortModel` whose method has such numbers."""
+    found = None if subject.cohort is None else subject.cohort.feature_importance()
+    if found is None or not len(found):
+        return None
+    shown = found.iloc[:_MOST_FEATURES]
+    default = "the size of its weight in the linear kernels; what Gaussian kernels decide is not counted"
+    text = (
+        f"The importance of a feature is {_MEANING.get(subject.cohort.method, default)}. Columns of numbers were "
+        "standardised before, so that they compare. Features that say the same share it, so that a small number is no "
+        "proof that a feature says nothing."
+    )
+    columns = [Column("view"), Column("feature"), Column("importance", "number")]
+    signed = "weight" in found
+    if signed:
+        speaks = "positive ones raise the prediction"
+        if subject.task == "classification":
+            speaks = f"positive ones speak for {subject.estimator.classes_[1]}"
+        columns.append(Column("weight", "number", speaks))
+    rows: list[list[Cell]] = [
+        [str(row["view"]), str(row["feature"]), float(row["importance"]), *([float(row["weight"])] if signed else [])]
+        for _, row in shown.iterrows()
+    ]
+    note = "" if len(shown) == len(found) else f"The first {len(shown)} of {len(found):,} features."
+    table = Table(title="Features", columns=columns, rows=rows, note=note)
+    return Section(id="features", title="Features that count most", blocks=[Text(text=text), table])
+
+
 def certificates_section(subject: Subject) -> Section | None:
     if subject.model is None:
         return None
