@@ -34,7 +34,7 @@ from .out_of_fold import OutOfFold, out_of_fold_table
 from .outcome import CompareOutcome, MethodResult
 from .run import MeasuredRow
 from .views import scores_of_views
-from .words import chance_label, headline, recommendation, warnings_text
+from .words import best_of_rivals, chance_label, headline, recommendation, warnings_text
 
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
 _WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")  # their models are no kernel machines
@@ -151,7 +151,7 @@ def _chart(outcome: CompareOutcome) -> Dots:
         reference=None if rival is None else _shown(outcome, rival.score),
         reference_label=""
         if rival is None
-        else f"{'best simple method' if rival.is_simple else 'next'}: {rival.label}",
+        else f"{best_of_rivals(outcome) if rival.is_simple else 'next'}: {rival.label}",
         marked=[winner.label],
     )
 

@@ -94,8 +94,7 @@ def _against_other(outcome: CompareOutcome, verdict: Verdict) -> list[str]:
     low, high = verdict.interval
     gap = f"{outcome.written_difference(abs(verdict.difference))}"
     ends = f"95 % interval {_signed(outcome, low)} to {_signed(outcome, high)}"
-    best = "best of the simpler methods" if outcome.highest.is_simple else "best simple method"
-    what = f"the {best}, {other.label}," if other.is_simple else f"the next, {other.label},"
+    what = f"the {best_of_rivals(outcome)}, {other.label}," if other.is_simple else f"the next, {other.label},"
     if verdict.kind == BETTER:
         number = len(outcome.results) - 1
         corrected = f", corrected for {number} comparisons" if number > 1 else ""
@@ -110,6 +109,10 @@ def _against_other(outcome: CompareOutcome, verdict: Verdict) -> list[str]:
         return [f"{lead}; {simplest}."]
     about = "" if verdict.needed is None else f" About {verdict.needed:,} samples would tell."
     return [f"{lead}: these data cannot tell which of the two is better.{about}"]
+
+
+def best_of_rivals(outcome: CompareOutcome) -> str:
+    return "best of the simpler methods" if outcome.highest.is_simple else "best simple method"
 
 
 def _signed(outcome: CompareOutcome, value: float) -> str:

@@ -295,11 +295,9 @@ def _reaches(name: str, value: float, kind: str) -> str:
 
 def which_view(subject: Subject, evaluation: Evaluation) -> str:
     """Which view matters most: by what is lost without it or, without cross-validation, by its weight."""
-    if len(subject.views) < 2:
-        return ""
     if evaluation.scores is not None:
         return next(iter(findings(evaluation.scores)), "")
-    if subject.view_weights is None:
+    if len(subject.views) < 2 or subject.view_weights is None:
         return ""
     weights = subject.view_weights
     if np.ptp(weights.to_numpy()) <= 1e-9 * np.abs(weights).max():

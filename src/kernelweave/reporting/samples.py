@@ -477,13 +477,13 @@ def _about_contributions(subject: Subject, is_out_of_fold: bool) -> str:
     if subject.model is None and subject.cohort.method not in _EXACT:
         intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
-        off = "errors of samples to which the model was fitted are smaller than those of new ones"
+        off = "; errors of samples to which the model was fitted are smaller than those of new ones"
         if is_out_of_fold:
-            off = "by models that were not fitted to them, while the parts are those of the model itself"
+            off = ", by models that were not fitted to them, while the parts are those of the model itself"
         means = measured_from(subject.estimator, subject.n_samples)
         return (
             f"A prediction is a sum over the views, whose parts are measured from {means}: each bar begins at the mean "
-            f"prediction. These are the samples whose prediction is furthest off; {off}."
+            f"prediction. These are the samples whose prediction is furthest off{off}."
             + ("" if subject.model is not None or subject.cohort.method in _EXACT else f" {intercept}")
         )
     if subject.task == "novelty":

@@ -211,9 +211,10 @@ def _permuted_blocks(importance: pd.DataFrame, score: Score) -> list[Block]:
 
 def _table(subject: Subject, found: ViewScores | None) -> Table:
     weights, present = subject.view_weights, subject.present
-    several = any(len(kernels) > 1 for kernels in subject.views.values())
-    lacking = present is not None and not present.to_numpy().all()
     views = list(subject.views if found is None else found.table.index)
+    has_kernels = set(views) <= set(subject.views)  # those over all columns belong to no view
+    several = has_kernels and any(len(subject.views[view]) > 1 for view in views)
+    lacking = has_kernels and present is not None and not present[views].to_numpy().all()
     columns: list[Column] = [Column("view")]
     values: list[list[Cell]] = [[view for view in views]]
 
@@ -222,13 +223,13 @@ def _table(subject: Subject, found: ViewScores | None) -> Table:
         values.append(list(cells))
 
     if several:
-        add(Column("kernels", "count"), [len(subject.views.get(view, [])) for view in views])
-    if weights is not None and set(views) <= set(weights.index):
+        add(Column("kernels", "count"), [len(subject.views[view]) for view in views])
+    if weights is not None and has_kernels:
         note = "the sum over the kernels of the view" if several else ""
         add(Column("weight", "number", note), [float(weights[view]) for view in views])
     for column, name in _score_columns(found):
         add(column, [float(value) for value in found.table[name]] if found is not None else [])
-    if lacking:
+    if lacking and present is not None:
         add(Column("samples", "count", "samples that have the view"), [int(present[view].sum()) for view in views])
     compared = found is not None and found.table["loss"].notna().any()
     note = (
