@@ -23,12 +23,14 @@ import copy
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,10 +140,9 @@ def mutated(place: Place, changed: str) -> str:
     return (before + (f"({changed})" if head else changed).encode() + after).decode()
 
 
-def environment(tree: Path, compiled: Path | None = None) -> dict[str, str]:
-    """The variables of a run on a tree: its own sources, one thread of linear algebra, where compiled code is kept."""
-    own = {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return os.environ | own | ({} if compiled is None else {"NUMBA_CACHE_DIR": str(compiled)})
+def environment(tree: Path) -> dict[str, str]:
+    """The variables of a run on a tree: its own sources, one thread of linear algebra."""
+    return os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def cover(tree: Path, out: Path) -> None:
@@ -169,26 +170,46 @@ def attempts(place: Place, tests: list[str], tree: Path) -> list[list[str]]:
     return [own, ["tests", "src"]] if own else [["tests", "src"]]
 
 
-def killer(arguments: list[str], tree: Path, *, is_compiled: bool) -> str | None:
+@contextmanager
+def compiled_anew(path: Path, tree: Path) -> Iterator[None]:
+    """Leave what numba has kept of a module, and of all that import it, out of its cache for a while."""
+    texts = {other: other.read_text(encoding="utf-8") for other in (tree / CODE[0]).rglob("*.py")}
+    affected, last = {path}, 0
+    while len(affected) > last:
+        last = len(affected)
+        names = {one.stem if one.stem != "__init__" else one.parent.name for one in affected}
+        imports = re.compile(rf"^(from|import) .*\b({'|'.join(names)})\b", re.MULTILINE)
+        affected |= {other for other, text in texts.items() if imports.search(text)}
+    with tempfile.TemporaryDirectory() as aside:
+        stamps = {one: one.stat() for one in affected}
+        kept = [file for one in affected for file in (one.parent / "__pycache__").glob(f"{one.stem}.*.nb?")]
+        for number, file in enumerate(kept):
+            shutil.move(file, f"{aside}/{number}")
+        yield
+        for one in affected:
+            for file in (one.parent / "__pycache__").glob(f"{one.stem}.*.nb?"):
+                file.unlink()
+            os.utime(one, ns=(stamps[one].st_atime_ns, stamps[one].st_mtime_ns))
+        for number, file in enumerate(kept):
+            shutil.move(f"{aside}/{number}", file)
+
+
+def killer(arguments: list[str], tree: Path) -> str | None:
     """The first test that fails, if one does.
 
     Compiled functions that call a changed one would be taken from numba's cache as they were, so that a mutant among
-    compiled code is compiled anew with all that calls it.
+    compiled code is compiled anew with all that may call it (`compiled_anew`).
     """
     listed = tree / ".mutant-tests"
     listed.write_text("\n".join(arguments))
     many = ["-n", "2", "--dist", "worksteal"] if len(arguments) > 60 or "::" not in arguments[0] else ["-n", "0"]
     command = [*PYTEST, "-x", "--tb=no", *many, "-m", "not device and not dask and not distribution", f"@{listed}"]
-    cache = Path(tempfile.mkdtemp()) if is_compiled else None
-    own = environment(tree, cache)
     try:
-        run = subprocess.run(command, cwd=tree, env=own, capture_output=True, text=True, timeout=LIMIT)
+        run = subprocess.run(command, cwd=tree, env=environment(tree), capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return "timeout"
     finally:
         listed.unlink()
-        if cache is not None:
-            shutil.rmtree(cache)
     if run.returncode in (0, 5):
         return None
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -208,14 +229,13 @@ def run(tree: Path, mutants: list[dict[str, Any]], data: Any, out: Path, only: s
             results[str(number)] = "gone"
         else:
             original = place.path.read_text(encoding="utf-8")
-            place.path.write_text(mutated(place, mutant["changed"]), encoding="utf-8")
-            compiled = "compiled import" in original
-            try:
-                runs = attempts(place, tests_of(place, data, tree), tree)
-                tried = (killer(tests, tree, is_compiled=compiled) for tests in runs)
-                results[str(number)] = next(filter(None, tried), None)
-            finally:
-                place.path.write_text(original, encoding="utf-8")
+            with compiled_anew(place.path, tree) if "compiled import" in original else nullcontext():
+                try:
+                    place.path.write_text(mutated(place, mutant["changed"]), encoding="utf-8")
+                    runs = attempts(place, tests_of(place, data, tree), tree)
+                    results[str(number)] = next(filter(None, (killer(tests, tree) for tests in runs)), None)
+                finally:
+                    place.path.write_text(original, encoding="utf-8")
         out.write_text(json.dumps(results, indent=1))
         print(number, mutant["module"], mutant["text"][:60], "->", results[str(number)], flush=True)
     kinds = Counter("gone" if kind == "gone" else "killed" if kind else "survived" for kind in results.values())
