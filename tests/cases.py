@@ -70,3 +70,16 @@ def _from_the_same_numbers(generators, test, *args, **options):
 
 def _short(chosen):
     return ", ".join(f"{name}={str(value)[:60]}" for name, value in itertools.islice(chosen.items(), 6))
+
+
+def pairwise(*factors):
+    """Some of the product of several lists, such that every two values of different lists meet in one of them."""
+    rows, met = [], set()
+    places = list(itertools.combinations(range(len(factors)), 2))
+    for least in range(len(places), 0, -1):
+        for row in itertools.product(*(range(len(values)) for values in factors)):
+            pairs = {(i, row[i], j, row[j]) for i, j in places} - met
+            if len(pairs) >= least:
+                met |= pairs
+                rows.append(tuple(values[place] for values, place in zip(factors, row, strict=True)))
+    return rows
