@@ -89,6 +89,17 @@ def test_words_state_the_interval(compared):
     )
 
 
+def test_any_one_view_can_be_left_out_where_none_is_missed(compared):
+    declared, outcome, measured, _ = compared
+    found = scores_of_views(outcome, declared, measured)
+    none = found.table.assign(**{"loss": [0.004, 0.0, -0.01], "loss high": [0.012, 0.01, 0.015], "p": 1.0})
+    first, *rest = findings(dataclasses.replace(found, table=none))
+    assert first.startswith(
+        "Any one view can be left out: without it the accuracy is, with 95 % confidence, less than 2.0"
+    )
+    assert not any("measuring it may not" in sentence for sentence in rest)
+
+
 def test_cells_are_kept(compared, monkeypatch):
     declared, _, measured, folder = compared
 

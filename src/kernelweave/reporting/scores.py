@@ -96,7 +96,7 @@ def findings(found: ViewScores) -> list[str]:
             f"The best view alone is {best}, with {_named(score)} of {written(table.loc[best, 'alone'], score.kind)}."
         )
     spare = [] if found.margin is None else table.index[(table["loss high"] < found.margin).to_numpy()]
-    if len(spare) and found.margin is not None:
+    if 0 < len(spare) < len(table) and found.margin is not None:
         which = spare[0] if len(spare) == 1 else f"any one of {listed(spare, 5)}"
         sentences.append(
             f"Without {which} the loss is, with 95 % confidence, less than {_points(found.margin, score.kind)}: "
@@ -115,6 +115,11 @@ def _largest_loss(found: ViewScores) -> str:
         return (
             f"The view that matters most is {top}: without it the {score.name} {worse} by {_points(loss, score.kind)} "
             f"({ends}), so it has something that the other views do not have."
+        )
+    if found.margin is not None and (table["loss high"] < found.margin).all():
+        return (
+            f"Any one view can be left out: without it the {score.name} is, with 95 % confidence, less than "
+            f"{_points(found.margin, score.kind)} worse, because the others make up for it."
         )
     if loss > _ROUNDING:
         return (
