@@ -77,9 +77,7 @@ def solve_cone_program(
 
 
 def triangle(M: np.ndarray) -> np.ndarray:
-    """A symmetric matrix as Clarabel's semidefinite cone takes it: its upper triangle by columns, sqrt(2) times all off
-    the diagonal.
-    """
+    """A symmetric matrix for Clarabel's semidefinite cone: upper triangle by columns, sqrt(2) times off-diagonal."""
     columns, rows = np.tril_indices(len(M))  # the lower triangle by rows is the upper one by columns
     return M[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 

@@ -29,15 +29,7 @@ values are K c + b, with b from the free samples.
 solution: on a small set of samples the problem is solved as usual, the certificate is computed for all, and samples
 whose coefficient should not be 0 join. `in_parts` is the general way without any matrix.
 
-======================  ==================
-symbol                  name
-======================  ==================
-p                       linear
-e, epsilon              insensitivity
-c                       c, Result.solution
-b                       Result.multiplier
-g = p - K c             gradient
-======================  ==================
+p is `linear`, epsilon (e) `insensitivity`, c `Result.solution`, b `Result.multiplier`, and g = p - K c `gradient`.
 """
 
 from __future__ import annotations
@@ -224,10 +216,7 @@ def _begin(K, linear, lower, upper, total, insensitivity, start):
 
 
 def worse_than_nothing(objective, gap, lower, upper, total, largest):
-    """Whether a start with this certificate is worse than coefficients of zero.
-
-    Where zero is not feasible, the yardstick is the largest gap that one sample alone can have.
-    """
+    """Whether a start is worse than zeros or, where these are infeasible, its gap larger than one sample's can be."""
     zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
     useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * total**2 * largest
     return useless and np.isfinite(gap)

@@ -1,5 +1,4 @@
-"""The one decorator of compiled functions: a cache where a folder for it can be written, and a log line before
-compiling.
+"""The decorator of compiled functions: a cache where a folder for it can be written, and a log line before compiling.
 
 numba keeps compiled code in NUMBA_CACHE_DIR, beside the module or in the user's cache folder, whichever it can write
 first. Where it can write none of them (a read-only installation without a home) it would refuse to define the function,

@@ -18,14 +18,8 @@ non-negative terms,
 
 convex and piecewise linear in b. Along one bias its minimum is a weighted quantile.
 
-======================  ====================================================
-symbol                  name
-======================  ====================================================
-alpha_i^l               alpha[l, i], zero for l = y_i
-S                       slope[l, i], zero for l = y_i
-C_i                     bound
-samples of class a      positions starts[a] .. starts[a + 1] of the block
-======================  ====================================================
+alpha_i^l is alpha[l, i] and S slope[l, i], both zero for l = y_i; C_i is `bound`, and the samples of class a are at the
+positions starts[a] .. starts[a + 1] of the block.
 """
 
 from __future__ import annotations

@@ -17,13 +17,8 @@ the precision of the values are not tried.
   evaluated for the next block. `rates` are the step sizes Delta, nu, mu, by Armijo's rule. It needs more evaluations.
 - `climb`: maximisation by SciPy's gradient methods, with a record of every iteration.
 
-==========  =========================================================
-symbol      name
-==========  =========================================================
-theta, x    Point.position
-s, y        changes of position and gradient between two points
-sigma       scale of the quadratic model, y'y / s'y
-==========  =========================================================
+theta and x are `Point.position`, s and y the changes of position and gradient between two points, and sigma = y'y / s'y
+is the scale of the quadratic model.
 """
 
 from __future__ import annotations

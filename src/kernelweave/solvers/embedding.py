@@ -17,13 +17,8 @@ eigenproblems for p of n eigenvectors make its optimum, and prove it global.
 A graph with affinities ``W = S + F diag(c) F'`` (S sparse, F of low rank r) has the Laplacian ``diag(W 1) - W``; a
 product with a matrix of k columns takes ``O((nnz(S) + n r) k)``.
 
-=============================  ====================================================
-MKL-DR, (1) to (4)             here
-=============================  ====================================================
-W, W'                          `affinity` and `factors`, `factor_weights`
-L, L' (numerator, denominator) `GraphLaplacian`, from `GraphLaplacian.of_affinities`
-D                              `GraphLaplacian` with a `diagonal` only
-=============================  ====================================================
+W and W' of MKL-DR, (1) to (4), are `affinity`, `factors` and `factor_weights`; L and L' (numerator and denominator) are
+made of them by `GraphLaplacian.of_affinities`, and D is a `GraphLaplacian` with a `diagonal` only.
 """
 
 from __future__ import annotations

@@ -11,13 +11,7 @@ Slopes and sides are those of `pairs`: c is optimal where max up <= min down. Sa
 bound for some rounds are *at rest*: the image is not brought up to date at them, and they are not chosen, until `wake`
 brings it up to date there with one update for all changes since.
 
-======  ======================================
-symbol  name
-======  ======================================
-c       solution
-K c     value of an image
-p - Kc  gradient
-======  ======================================
+c is `solution`, K c the `value` of an image, and p - K c `gradient`.
 """
 
 from __future__ import annotations
@@ -155,9 +149,8 @@ def solve_in_parts(
     """Solve the box QP on a kernel in parts; parameters and result are those of `solve_box_qp`.
 
     `image` is that of the start, where the kernel has stored it; the result has the `image` of the solution. There are
-    at most ``max(10_000_000, 1000 n)`` pair updates by default.
-
-    Memory: a dozen vectors, the block of a working set, and what the kernel needs for an image.
+    at most ``max(10_000_000, 1000 n)`` pair updates by default. Memory: a dozen vectors, the working set's block, and
+    what the kernel needs for an image.
     """
     n = kernel.n_samples
     linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)

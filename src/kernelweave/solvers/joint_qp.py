@@ -27,15 +27,8 @@ ones, of higher rank, are tried where it does not. Its alphas lie strictly insid
 bound is smaller than that bound's multiplier are set to it, and a few steps along cycles from there end the solve.
 Alphas are in units of the largest bound, or the solver would treat large costs as if there were no bounds.
 
-======================  ============================
-symbol                  name
-======================  ============================
-m_il                    margins[i, l]
-alpha_i^l               alpha[l, i]
-C                       Result.solution (n, k)
-b                       Result.multiplier (k,)
-dJ / d alpha_i^l        slope[l, i]
-======================  ============================
+m_il is margins[i, l], alpha_i^l alpha[l, i], dJ / d alpha_i^l slope[l, i], C `Result.solution` (n, k), and b
+`Result.multiplier` (k,).
 """
 
 from __future__ import annotations

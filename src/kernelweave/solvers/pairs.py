@@ -11,15 +11,8 @@ and c is optimal when  max up <= min down  (libsvm's m <= M). The pair is i = ar
 information (Fan, Chen and Lin, 2005),  j = argmax (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij)  over the j with
 down_j < up_i.
 
-======================  ==========================================================
-symbol                  name
-======================  ==========================================================
-g                       gradient
-up_i - g_i              up_shift (-inf where c_i may not rise)
-down_j - g_j            down_shift (+inf where c_j may not fall)
-K_ii + K_jj - 2 K_ij    curvature
-e                       insensitivity
-======================  ==========================================================
+g is `gradient`, up_i - g_i `up_shift` (-inf where c_i may not rise), down_j - g_j `down_shift` (+inf where c_j may not
+fall), K_ii + K_jj - 2 K_ij `curvature`, and e `insensitivity`.
 
 Both selections are one vectorised pass each: a float is compared through its bit pattern (the order of non-negative
 floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one integer maximum finds

@@ -19,15 +19,7 @@ followed by a line search on P. At the solution c = v(p - Kc - b). The duality g
 
 a sum of terms that are not negative (Fenchel and Young), so that primal and dual do not cancel.
 
-======  ==================
-symbol  name
-======  ==================
-p       linear
-h       quadratic
-e       insensitivity
-v       response
-z       slope
-======  ==================
+p is `linear`, h `quadratic`, e `insensitivity`, v `response`, and z `slope`.
 """
 
 from __future__ import annotations

@@ -9,15 +9,8 @@ All of them are bound by memory, not by arithmetic. The sum of a stack reads the
 time and mirrors each band of rows while it is still in the cache; matrices of weight 0, and rows of a matrix whose gate
 is 0, are not read. Derivative and images read only what nonzero coefficients touch.
 
-======  ====================================
-symbol  name
-======  ====================================
-K_m     kernels[m], matrices[m]
-w       weights, of shape (P,)
-g_m     weights[:, m], gates[:, m]
-h_m     column_weights[:, m]
-C       coef, of shape (n_rows, n_outputs)
-======  ====================================
+K_m is kernels[m] or matrices[m], w `weights` of shape (P,), g_m weights[:, m] or gates[:, m], h_m column_weights[:, m],
+and C `coef` of shape (n_rows, n_outputs).
 """
 
 from __future__ import annotations

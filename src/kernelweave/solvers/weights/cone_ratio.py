@@ -17,14 +17,7 @@ N is positive definite, D positive semidefinite, both M x M for M kernels. The p
     B, so its optimum is B = vv' of the *unconstrained* smallest generalised eigenvector v, and b = t v is non-negative
     for some t != 0 only where v has no two signs. v is found directly; its negative entries are set to zero.
 
-============  ==========
-MKL-DR        here
-============  ==========
-S_W^A         N
-S_{W'}^A      D
-beta, e_m     b
-B             B
-============  ==========
+N is S_W^A of MKL-DR, D its S_{W'}^A, b its beta and e_m, and B its B.
 """
 
 from __future__ import annotations

@@ -24,13 +24,7 @@ conic                  weights and dual variables together, one cone program, th
 
 Each evaluation is one solve of a machine, no more exact than the gap so far requires.
 
-==========  ============================
-symbol      name
-==========  ============================
-x           point
-l(C)        Evaluation.intercept
-q(C)        Evaluation.forms
-==========  ============================
+x is `point`, l(C) `Evaluation.intercept`, and q(C) `Evaluation.forms`.
 """
 
 from __future__ import annotations

@@ -18,14 +18,7 @@ All kernels are zero outside the sum of their ranges. The programs are written i
 makes them smaller and strictly feasible; z must lie in it. And the weights are those of orthonormal directions x of the
 kernels' span: kernels that are repeated, or nearly so, would leave eta undetermined.
 
-==============  ====================
-symbol          name
-==============  ====================
-eta             Result.solution, weights x
-p, e            linear, insensitivity
-c               trace
-<K_m, T>        to_target
-==============  ====================
+eta is `Result.solution` and ``weights x``; p is `linear`, e `insensitivity`, c `trace`, and <K_m, T> `to_target`.
 """
 
 from __future__ import annotations
@@ -125,11 +118,7 @@ def solve_alignment_program(matrices: np.ndarray, to_target: np.ndarray, between
     Returns
     -------
     Result
-        `solution` the weights, `objective` <K_eta, T>.
-
-    Notes
-    -----
-    Memory as in `solve_margin_program`.
+        `solution` the weights, `objective` <K_eta, T>; memory as in `solve_margin_program`.
 
     Examples
     --------
