@@ -72,14 +72,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """Values of samples before whitening, of shape (n_samples, n_raw); rows of samples that lack the view are 0.
-
-        Parameters
-        ----------
-        views : Views
-        present : ndarray of bool, shape (n_samples,)
-            Which samples have the view.
-        """
+        """Values before whitening, (n_samples, n_raw); `present` says which samples have the view, others are 0."""
 
     def transform(self, views: Views, present: np.ndarray) -> np.ndarray:
         """phi of samples, of shape (n_samples, n_features), in float64; parameters are those of `raw`."""

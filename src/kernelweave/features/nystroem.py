@@ -144,10 +144,7 @@ LOW_SHARE = 0.03
 
 
 class NystroemMap(FeatureMap):
-    """Kernel values to landmarks, and what whitens them.
-
-    Where features are `centered`, the last row of the whitening is that of a constant raw value 1.
-    """
+    """Kernel values to landmarks, and what whitens them, its last row of a constant raw value 1 where `centered`."""
 
     landmarks: KernelStack
     whitening: np.ndarray

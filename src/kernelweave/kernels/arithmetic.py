@@ -3,16 +3,9 @@
 A number in a sum or product stands for the constant kernel. A sample has a row in a sum or product only where it has
 one in every part.
 
-`Pairwise` is for samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005; thesis, 2.1):
-
-==================  ==========================================================================
-thesis              here
-==================  ==========================================================================
-{x_i^a, x_j^a}      one sample: its `first` and its `second` object
-k(x_i^a, x_i^b)     `kernel`, the kernel of single objects
-==================  ==========================================================================
-
-The thesis combines such kernels in two orders: a sum of pairwise kernels,
+`Pairwise` is for samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005; thesis, 2.1).
+There {x_i^a, x_j^a} is one sample, its `first` and its `second` object, and k(x_i^a, x_i^b) the `kernel` of single
+objects. The thesis combines such kernels in two orders: a sum of pairwise kernels,
 ``Pairwise(k1, first=a, second=b) + Pairwise(k2, first=a, second=b)`` (or each its own entry in an estimator's kernels),
 and the pairwise kernel of a sum, ``Pairwise(k1 + k2, first=a, second=b)``.
 
@@ -313,7 +306,6 @@ class Pairwise(_OfKernel):
         return f"pairwise-{getattr(self.kernel, 'name', 'kernel')}"
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Pairwise:
-        """Find the columns of the two objects and fit the kernel to all objects."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
         if not isinstance(self.kernel, Kernel):
@@ -343,7 +335,7 @@ class Pairwise(_OfKernel):
         return self.kernel_.present(first) & self.kernel_.present(second)
 
     def gram(self, X: Any) -> np.ndarray:
-        """Kernel values among pairs; memory for two more matrices of that size while it is computed."""
+        """Kernel values among pairs; `gram` and `cross` take memory for two more matrices of that size meanwhile."""
         first, second = self._objects(as_views(X))
         K = self.kernel_.gram(first)
         K *= self.kernel_.gram(second)
@@ -352,7 +344,6 @@ class Pairwise(_OfKernel):
         return K
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel values between the pairs of X and those of Y; memory as for `gram`."""
         (x1, x2), (z1, z2) = self._objects(as_views(X)), self._objects(as_views(Y))
         K = self.kernel_.cross(x1, z1)
         K *= self.kernel_.cross(x2, z2)
@@ -426,7 +417,6 @@ class SharedKernel(_OfKernel):
         return f"SharedKernel({self.kernel!r}, <{len(self.sheets)} sheets>)"
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Kernel:
-        """The sheet of these training samples, or the kernel fitted to them where there is none."""
         views = as_views(X)
         key = _training_key(views, sample_weight, y if self.supervised else None)
         known = next((sheet for sheet in self.sheets if sheet.key == key), None)

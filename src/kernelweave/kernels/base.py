@@ -185,20 +185,15 @@ class Kernel(BaseEstimator):
         return [self]
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices in which `cross` looks the samples of X up, each with their ids; none by default.
-
-        X may be None, for no sample; the matrices then come with no ids.
-        """
+        """The precomputed matrices in which `cross` looks up X (None: no sample), with the ids; none by default."""
         return []
 
     def __add__(self, other: Any) -> Kernel:
-        """k(x, z) + other(x, z); a number stands for the constant kernel."""
         from .arithmetic import KernelSum, as_kernel
 
         return KernelSum(self, as_kernel(other))
 
     def __mul__(self, other: Any) -> Kernel:
-        """k(x, z) * other(x, z); a number stands for the constant kernel."""
         from .arithmetic import KernelProduct, as_kernel
 
         return KernelProduct(self, as_kernel(other))
@@ -290,7 +285,6 @@ class ViewKernel(Kernel):
     def fit(
         self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
     ) -> ViewKernel:
-        """Resolve the view into columns and learn constants from the samples that have it; see `Kernel.fit`."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)

@@ -1,14 +1,8 @@
 """`Clinical`: tables of continuous, ordinal and nominal variables (Daemen and De Moor, 2009).
 
 The paper is "Development of a kernel function for clinical data", in the Annual International Conference of the IEEE
-Engineering in Medicine and Biology Society.
-
-=========  ============================================================================
-paper      here
-=========  ============================================================================
-k_v        the kernel of one variable, a column of the view
-r          `spread_`, the range of a continuous or ordinal variable
-=========  ============================================================================
+Engineering in Medicine and Biology Society. Its k_v is the kernel of one variable, a column of the view, and its r is
+`spread_`, the range of a continuous or ordinal variable.
 
 Each k_v is positive semidefinite: for values in a range of length r, 1 - |x - z| / r is the share of the thresholds in
 that range of which both values are on the same side. A missing cell makes the row of k_v zero, and dividing rows and
@@ -106,7 +100,6 @@ class Clinical(UnitDiagonal):
         self.nominal = nominal
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Clinical:
-        """Find the kind of each variable, and its range among the training samples; see `Kernel.fit`."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)

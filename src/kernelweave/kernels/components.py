@@ -53,7 +53,6 @@ def origin_of(transformer: Any, given: Sequence[str] | None, width: int) -> Orig
     >>> from sklearn.decomposition import PCA
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from kernelweave.kernels.components import origin_of
     >>> preparation = make_pipeline(StandardScaler(), PCA(1)).fit([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]])
     >>> origin = origin_of(preparation, ["age", "dose"], 1)
     >>> origin.names, origin.loadings.shape

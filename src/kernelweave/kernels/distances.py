@@ -444,7 +444,6 @@ class ChiSquared(_Exponential):
         return PointFunction("chi-squared", scale=self.scale_)
 
     def learn(self, values, sample_weight):
-        """Take the width, once the values are known not to be negative."""
         super().learn(self._not_negative(values), sample_weight)
 
     def _distances(self, A, B):
@@ -545,12 +544,10 @@ class Distance(UnitDiagonal):
 
     @property
     def reads_ids(self) -> bool:
-        """Whether the metric is a matrix, so that the view holds ids."""
         return isinstance(self.metric, DistanceMatrix)
 
     @property
     def takes_text(self) -> bool:
-        """Functions may compare columns of any type, and ids may be text."""
         return callable(self.metric) or self.reads_ids
 
     @property
@@ -564,12 +561,7 @@ class Distance(UnitDiagonal):
         Parameters
         ----------
         rows : DataFrame, or array of shape (n_new, n_ids of the original matrix)
-            Distances of the new samples to the original ones; with labels as in `Precomputed.extend`.
-
-        Returns
-        -------
-        Distance
-            New samples have the labels of the rows or, without labels, the ids that follow the existing ones.
+            Distances of the new samples to the original ones; with labels, or new ids, as in `Precomputed.extend`.
         """
         if not isinstance(self.metric, DistanceMatrix):
             raise ValueError(f"only a Distance of a matrix can be extended by new ids, not one of {self.metric!r}")
@@ -626,7 +618,6 @@ class Distance(UnitDiagonal):
         return PointFunction("gaussian", scale=self.scale_) if self.positive_semidefinite else None
 
     def matrix_function(self):
-        """exp(-d^2 / scale^2) of looked up distances, for a matrix."""
         return MatrixFunction(self.lookup_, self.scale_) if self.reads_ids else None
 
     def cross_of(self, A, B):

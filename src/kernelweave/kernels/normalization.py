@@ -97,10 +97,7 @@ class Normalizer:
         return self.method == "center"
 
     def gram(self, K: np.ndarray, present: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Learn the constants from a training Gram matrix and normalise it.
-
-        `present` says which samples have the view, `weight` how often each sample counts.
-        """
+        """Learn constants from a training Gram matrix, of samples `present` counted by `weight`, and normalise it."""
         if self.method == "center":
             self.learn_means(lambda shares: K @ shares, present, weight)
             raw = np.diagonal(K)[present]
@@ -135,10 +132,7 @@ class Normalizer:
     def learn_means(
         self, means_of: Callable[[np.ndarray], np.ndarray], present: np.ndarray, weight: np.ndarray
     ) -> None:
-        """Learn the constants of "center", as `gram` does, from products of the training Gram matrix.
-
-        `means_of` maps a vector w to K w, of shape (n_samples,).
-        """
+        """Learn the constants of "center" as `gram` does, from products: `means_of` maps w to K w, (n_samples,)."""
         self.present_ = present
         weight = np.where(present, weight, 0.0)
         self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)

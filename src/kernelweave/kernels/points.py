@@ -16,14 +16,8 @@ University):
 
     K = sum_m diag(g_m) K_m diag(g_m),      K_m[i, j] = k_m(z_i^m, z_j^m),      z^m = W_m' x^m
 
-=============  ================================================
-SLDR           here
-=============  ================================================
-z_i^m          points[m][i]
-eta_m(x_i)     gates[i, m]
-k_m            kernels[m], a `PointKernel`
-Upsilon        C C', the outer product of coefficients
-=============  ================================================
+Here z_i^m is points[m][i], eta_m(x_i) gates[i, m], k_m kernels[m], a `PointKernel`, and Upsilon C C', the outer product
+of coefficients.
 
 The points z^m are few numbers per sample, so nothing here costs more than n x n values of small inner products, and
 what only concerns support vectors costs their number squared. All linear kernels together are one low-rank product A A'

@@ -162,8 +162,7 @@ def _check_transformer(transformer: Any, who: str) -> None:
 def _takes_documents(transformer: Any, is_text: bool) -> bool:
     """Whether a transformer takes a sequence of documents rather than a table; pipelines by their first step.
 
-    One that declares nothing about what it takes (a function, a class of the user's) gets a column of text as
-    documents.
+    One that declares nothing of that (a function, a class of the user's) gets a column of text as documents.
     """
     if isinstance(transformer, str) or transformer is None:  # "passthrough" and "drop"
         return False

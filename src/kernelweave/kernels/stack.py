@@ -329,10 +329,7 @@ class KernelStack:
         return present
 
     def gram(self, m: int) -> np.ndarray:
-        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time.
-
-        A `LazyStorageError` in lazy storage.
-        """
+        """Gram matrix m of the training samples, repaired and normalised, a new array; a `LazyStorageError` if lazy."""
         if self._made.matrices is not None:
             return self._made.matrices[m].copy()
         self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
@@ -401,10 +398,7 @@ class KernelStack:
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
 
     def matrices(self) -> np.ndarray:
-        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept.
-
-        A `LazyStorageError` in lazy storage.
-        """
+        """All Gram matrices, (n_kernels, n_samples, n_samples), made once and kept; a `LazyStorageError` if lazy."""
         if self._made.matrices is None:
             what = f"a stack of {self.n_kernels} kernels"
             self._refuse_whole(self.n_kernels, what)
@@ -583,10 +577,7 @@ class KernelStack:
         return (K[:, rows] if everything else K), diagonal
 
     def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.
-
-        Prediction does not look into kernels that are not `active` (a boolean array).
-        """
+        """The precomputed matrices in kernels that are `active` (a mask), with ids of the samples to compare with."""
         return [
             found
             for kernel, is_active in zip(self.kernels, active, strict=True)

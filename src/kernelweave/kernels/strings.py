@@ -1,11 +1,6 @@
 """`Spectrum`: strings compared by the words of length k that they share (Leslie, Eskin and Noble, 2002).
 
-=========  =====================================================================
-symbol     here
-=========  =====================================================================
-k          k, the length of the words (k-mers)
-Phi_k(x)   a row of `_counts`: how often each k-mer occurs in the string x
-=========  =====================================================================
+Phi_k(x) of the paper, how often each word of length k (k-mer) occurs in the string x, is a row of `_counts`.
 """
 
 from __future__ import annotations

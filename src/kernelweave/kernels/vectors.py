@@ -1,13 +1,7 @@
 """Kernels of feature vectors: linear, polynomial, and any function of the user's.
 
-The end of section 1.1 of the thesis:
-
-==========  =====================================  ==================
-thesis      here                                   class
-==========  =====================================  ==================
-k_L         <x, z>                                 `Linear`
-k_P, q      (<x, z> + coef0)^degree, coef0 = 1     `Polynomial`
-==========  =====================================  ==================
+At the end of section 1.1 of the thesis, k_L = <x, z> is `Linear`, and k_P = (<x, z> + coef0)^degree, of degree q and
+coef0 = 1, `Polynomial`.
 
 Dense views and CSR matrices; a sparse view is never made dense. Memory: the result, plus one more matrix of its size
 while a sparse product is made dense.
@@ -100,7 +94,6 @@ class Linear(TiledKernel):
         return squared_norms(A)
 
     def pullback(self, A, Z, weights):
-        """sum_i weights_ij a_i."""
         return weighted_sums(A, weights)
 
 
@@ -240,7 +233,6 @@ class Function(ViewKernel):
             )
 
     def gram_of(self, A):
-        """function(A, A), which must be symmetric."""
         K = self.cross_of(A, A)
         check_symmetric(K, f"the values of the kernel {self.label_!r}")
         return K

@@ -88,8 +88,7 @@ class ProductTiles(Tiles):
 def tiles_of(
     source: Source, left: Side, right: Side, rows: np.ndarray | None, columns: np.ndarray | None, width: int
 ) -> list[Tiles] | None:
-    """Tiles, of so many columns, that add up to the raw values of a source; None where it multiplies by itself, or
-    better.
+    """Tiles, of so many columns, that add up to the raw values of a source; None where its own product is better.
 
     The sides are those of all samples, of which rows and columns (None: all) are compared.
     """
@@ -212,10 +211,7 @@ def block(
 
 
 class SumRows:
-    """Rows  K[i, :],  K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m],  among training samples, in a type.
-
-    Memory: the features once more, as the columns of tiles.
-    """
+    """Rows of K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m]; memory: the features once more, as columns."""
 
     def __init__(self, sources: Sequence[Source], left: np.ndarray, weights: np.ndarray, dtype: np.dtype):
         self.n_samples = len(left)
