@@ -90,16 +90,7 @@ class Engine(ABC):
 
     @abstractmethod
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> Engine:
-        """An engine over ``function(block, *arguments)`` of each block.
-
-        Parameters
-        ----------
-        function : callable
-        arguments
-            The same for all blocks.
-        keep : bool
-            Whether results are to be held; else each is made again whenever it is used.
-        """
+        """An engine over ``function(block, *arguments)`` of each block, made at each use unless `keep`."""
 
     def free_memory(self) -> float | None:
         """Bytes that are free where the blocks are; None where that is not known."""

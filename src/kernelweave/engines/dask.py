@@ -270,10 +270,7 @@ class Given:
 
 
 class OnDask(Engine):
-    """Batches of units, each a list of blocks, on the workers of a Dask cluster.
-
-    `fit` holds all engines of a fit that are in use: `close` releases their futures.
-    """
+    """Batches of units, each a list of blocks, on Dask's workers; `close` releases all engines in `fit`."""
 
     def __init__(
         self,
@@ -306,10 +303,7 @@ class OnDask(Engine):
         return in_pairs(results_of(self.client, begun_at(self.client, graph, keys, places), name))
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDask:
-        """One task per batch, begun and not waited for, whose result stays on its worker.
-
-        The function and its arguments, which may be large, are sent to the cluster once.
-        """
+        """One task per batch, not waited for, whose result stays on its worker; arguments are sent once."""
         name, token = step_name(function), uuid.uuid4().hex
         given = f"arguments-{token}"
         sent = {given: (Given(Step(function, arguments)),)}

@@ -53,12 +53,7 @@ from .base import Engine, added, ranges, spans_of
 
 
 class InMemory(Engine):
-    """Blocks in memory.
-
-    Parameters
-    ----------
-    blocks : sequence
-    """
+    """Blocks in memory, a sequence of them."""
 
     def __init__(self, blocks: Sequence[Any]):
         self.blocks = list(blocks)
@@ -111,8 +106,6 @@ class Chunk(NamedTuple):
 
 
 class Products(ABC):
-    """Products of a pass with weight vectors."""
-
     @abstractmethod
     def add(self, chunk: Chunk) -> None:
         """Go through some samples."""
@@ -178,10 +171,7 @@ class _Tiles(Products):
 
 
 class HeldTiles(_Tiles):
-    """Features that are held, several outputs, by BLAS.
-
-    Products are in the features' type, and in float64 for at most `FEW_FEATURES`.
-    """
+    """Features that are held, several outputs, by BLAS in the features' type; float64 for at most `FEW_FEATURES`."""
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
         self.spans = spans_of(offsets)
@@ -321,8 +311,6 @@ class FeatureBlock(ABC):
 
 
 class HostFeatures(FeatureBlock):
-    """Features on the host, with compiled products."""
-
     @abstractmethod
     def products(self, weights: np.ndarray) -> Products:
         """What a fused pass does with these features and weight vectors, of shape (n_features, n_outputs)."""
@@ -477,8 +465,6 @@ class Opened:
 
 
 class KernelValues(RawValues):
-    """Kernel values to landmarks, in tiles."""
-
     def __init__(self, feature_map: FeatureMap, source: PointSource):
         super().__init__(feature_map)
         self.source, self.columns = source, source.columns.features
@@ -529,8 +515,6 @@ class KernelValues(RawValues):
 
 
 class OpenedTiles(Opened):
-    """Kernel values of some samples in tiles."""
-
     def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
         self.function, self.rows, self.columns, self.dtype = function, rows, columns, rows.dtype
         self.is_exponent = function.kind == "gaussian" and function.gain == 1.0
@@ -581,8 +565,6 @@ READ_TOGETHER = 2048  # samples that are read together
 
 
 class RecomputedFeatures(HostFeatures):
-    """Features of a block of samples that are computed whenever they are needed."""
-
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):
         self.maps, self.views, self.dtype = maps, views, np.dtype(dtype)
         self.present = None if present.all() else present

@@ -9,14 +9,7 @@ the slope of sample i needs only its own score: with c = -slope,
 
     dP/dw_mr = w_mr - sum_i a_im c_ir phi_m(x_i),    dP/db_r = total - sum_i c_ir,    dP/da_im = -sum_r c_ir s_imr
 
-=========  ==========================================
-symbol     name
-=========  ==========================================
-s          scores
-a          amplitudes
-c          coefficients, minus the slopes of the losses
-F'c        `Pass.pulled`
-=========  ==========================================
+s are the `scores`, a the `amplitudes`, c the coefficients (minus the slopes of the losses), and F'c is `Pass.pulled`.
 
 For the certificate biases are minimised exactly. With biases that minimise P, sum_i c_ir = total for each output, so
 that c is feasible for the dual, and
@@ -361,10 +354,7 @@ class Range:
 
 
 def at_quantile(K: Any, solution: Solution, nu: float) -> Solution:
-    """A solution of a one-class machine with its offset at the nu-quantile of the training samples' scores.
-
-    J and its gap stay those of the machine, before the offset is moved.
-    """
+    """A one-class solution with its offset at the nu-quantile of the training samples' scores; J and gap are kept."""
     blocks = K.engine.replace(scored, K.amplitudes, solution.coef, np.empty(0))
     return dataclasses.replace(solution, intercept=np.array([-quantile(blocks, nu)]))
 

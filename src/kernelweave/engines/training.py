@@ -24,12 +24,7 @@ better one; where it is less than L-BFGS takes for nearly all problems, about `P
 tolerance, Newton's method begins. On problems of 569 to 6000 samples and 100 to 1000 features, at C = 1 and 100, this
 rule took at most about twice the time of the better method (0.02 to 1.0 s of one core).
 
-==========  ==============================
-symbol      name
-==========  ==============================
-d           rates
-mu, S       Scatter.means, Scatter.products
-==========  ==============================
+d is `rates`, mu `Scatter.means`, and S `Scatter.products`.
 """
 
 from __future__ import annotations
@@ -262,10 +257,7 @@ class Newton:
         return replace(end, solution=primal.join(rotation @ v, b, theta))
 
     def descend(self, position: np.ndarray, max_steps: int, callback: Callable[[int, Any], bool | None]) -> Descent:
-        """Steps until the callback returns True, none decreases P, or there were `max_steps`.
-
-        `callback`: ``callback(step, point)`` at the start (step 0) and after each step.
-        """
+        """Steps until ``callback(step, point)`` is True (0: the start), none decreases P, or `max_steps` are made."""
         calls = self.primal.evaluations
         point = self._point(*self._with_intercepts(position))
         status = "stopped" if callback(0, point) else "max_iterations"
@@ -426,14 +418,12 @@ def certified_descent(
     callback: Callable[[int, Any], bool | None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Solution, np.ndarray]:
-    """Minimise until the certified gap is small; returns the solution and the vector of all parameters.
+    """Minimise to a gap of at most `gap_tol` times the size of J (`size_of`); returns solution and all parameters.
 
     Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
     is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The
     certificate takes two passes or three; where it is not good enough after all, the descent goes on with a smaller
     share, and it is made again after the next step.
-
-    `gap_tol` is relative to max(1, |J|), or to |J| for a one-class machine.
     """
     steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
     watch, newton = _Watch(primal, gap_tol, callback, progress), Newton(primal)

@@ -17,14 +17,7 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 Dual solvers and descent on explicit features read the loss from `terms`, which state it once for each sample and
 output; `loss`, `slope` and `conjugate` follow from them.
 
-======  =====================
-symbol  name
-======  =====================
-C       Solution.coef
-b       Solution.intercept
-J       Solution.objective
-C_i     bound (per sample)
-======  =====================
+C is `Solution.coef`, b `Solution.intercept`, J `Solution.objective`, and C_i the `bound` of a sample.
 
 The terms of a dual are, for each sample and output, with z_i = p_i - f_i,
 
@@ -410,12 +403,7 @@ class Machine(ABC):
         return solution if is_there else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def least_objective(self, K: Operand) -> float:
-        """What J counts as at least where a gap is relative to it: 0, unless J is 0 for coefficients that are not.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples), or KernelInParts
-        """
+        """What J counts as at least where a gap is relative to it: 0, unless J is 0 for coefficients that are not."""
         return 0.0
 
     def solve_in_working_set(
@@ -428,13 +416,7 @@ class Machine(ABC):
         return None
 
     def matrix(self, K: np.ndarray | KernelInParts) -> np.ndarray:
-        """Return the Gram matrix K of this machine's samples as an array.
-
-        Raises
-        ------
-        ValueError
-            Where K is a kernel in parts, which this machine does not take, or of another shape.
-        """
+        """Return the Gram matrix K as an array; a `ValueError` for a kernel in parts, or one of another shape."""
         n = self.n_samples
         if is_in_parts(K):
             raise ValueError(
@@ -453,10 +435,7 @@ class Machine(ABC):
         return type(self).__name__
 
     def starting_at(self, coef: np.ndarray) -> Machine:
-        """Return the same machine whose solves begin at these coefficients where the caller gives no start.
-
-        Coefficients of another shape than (n_samples, n_outputs) are ignored.
-        """
+        """Return the same machine whose solves, given no start, begin at these coefficients if their shape is right."""
         if np.shape(coef) != (self.n_samples, self.n_outputs):
             return self
         machine = copy.copy(self)

@@ -60,7 +60,6 @@ class BinaryMachine(PlainMachine):
         return cls(y, bound)
 
     def problem(self) -> dict:
-        """Return the box QP (1.3) in signed coefficients."""
         return _hinge_problem(self.y_signed, self.bound * self.y_signed)
 
     def subset(self, index: np.ndarray) -> BinaryMachine:

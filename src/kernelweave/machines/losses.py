@@ -117,13 +117,7 @@ class RegressionLoss(Loss):
     def several_targets(self, y: np.ndarray, bound: float | np.ndarray, n_jobs: int | None = None) -> Machine:
         """Return the machine of several targets under one kernel: one of `for_targets` for each of them, by default.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples, n_targets)
-        bound : float or ndarray of shape (n_samples,)
-            Cost of each sample (C times its weight).
-        n_jobs : int, optional
-            Threads on which the targets are solved.
+        Parameters are those of `TargetsMachine`.
         """
         return TargetsMachine(self, y, bound, n_jobs=n_jobs)
 

@@ -253,7 +253,6 @@ class JointMachine(_ClassMachine):
         return solution_of(solve_joint_qp(K, self.labels, margins, self.bound, first, tol, gap_tol, max_steps))
 
     def loss(self, values: np.ndarray) -> float:
-        """``sum_i C_i sum_l max(0, m_il - (f^y - f^l))`` over the other classes l."""
         return float((self.bound[:, None] * np.maximum(self._lacks(values), 0.0)).sum())
 
     def slope(self, values: np.ndarray) -> np.ndarray:

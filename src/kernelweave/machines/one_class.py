@@ -55,8 +55,7 @@ class _NoveltyMachine(PlainMachine):
 class OneClassMachine(_NoveltyMachine):
     """One-class SVM.
 
-    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b``. The bias has a cost of 1, so the coefficients add up to
-    1.
+    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b``. The bias costs 1, so the coefficients add up to 1.
 
     Parameters
     ----------
@@ -89,7 +88,6 @@ class OneClassMachine(_NoveltyMachine):
         self.nu = 1.0 / max(1.0, float(self.bound.sum()))
 
     def problem(self) -> dict:
-        """Return the box QP (1.8)."""
         return {
             "linear": np.zeros(self.n_samples),
             "lower": np.zeros(self.n_samples),
@@ -151,8 +149,7 @@ def default_cost(total_weight: float) -> float:
 class SquaredOneClassMachine(_NoveltyMachine):
     """One-class machine with a squared loss.
 
-    Minimises ``1/2 ||w||^2 + 1/2 sum_i C_i max(0, -f(x_i))^2 + b``. The bias has a cost of 1, so the coefficients add
-    up to 1.
+    Minimises ``1/2 ||w||^2 + 1/2 sum_i C_i max(0, -f(x_i))^2 + b``. The bias costs 1, so that c adds up to 1.
 
     Parameters
     ----------

@@ -19,12 +19,7 @@ operations each instead of n^3 / 3, and passes the factor on. Where they do not 
 targets are right-hand sides of one factorisation; with another loss each target has a machine of its own, and their
 optima add up to J.
 
-======  ==================
-symbol  name
-======  ==================
-alpha   coef
-lambda  ridge
-======  ==================
+alpha is `coef`, and lambda `ridge`.
 """
 
 from __future__ import annotations
@@ -79,7 +74,6 @@ class RegressionMachine(PlainMachine):
         self.strata = None
 
     def problem(self) -> dict:
-        """Return the dual of (1.5) in signed coefficients."""
         return {
             "linear": self.y,
             "lower": -self.bound,
@@ -201,7 +195,6 @@ class LeastSquaresMachine(Machine):
 
     @property
     def terms(self) -> DualTerms:
-        """Errors of any size, in both directions."""
         everywhere = np.full(self.targets.shape, np.inf)
         return DualTerms(self.targets, -everywhere, everywhere, quadratic=1.0 / self.bound[:, None])
 
@@ -338,7 +331,7 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
 class TargetsMachine(IndependentMachines):
     """Several targets of the same samples, each with a machine of the same loss.
 
-    Minimises the sum over targets r of ``1/2 ||w_r||^2 + sum_i C_i loss(y_ir, f_r(x_i))``.
+    Minimises the sum over targets r of ``1/2 ||w_r||^2 + sum_i C_i loss(y_ir, f_r(x_i))``. No copy of K is made.
 
     Parameters
     ----------
@@ -350,10 +343,6 @@ class TargetsMachine(IndependentMachines):
         Cost of each sample (C times its weight), the same for all targets.
     n_jobs : int, optional
         Threads, as in joblib: None is 1, -1 is all cores. The result does not depend on it.
-
-    Notes
-    -----
-    Memory: no copy of K.
 
     Examples
     --------

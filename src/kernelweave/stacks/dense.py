@@ -1,6 +1,5 @@
-"""Kernels without approximation over samples in memory: what dense stacks and tiles share, and whole Gram matrices.
-
-`ExactStack` has targets, samples, folds, classes and outputs; `Matrices` are held or made when they are read.
+"""Kernels without approximation over samples in memory: what dense stacks and tiles share (`ExactStack`), and whole
+Gram matrices (`Matrices`), held or made when they are read.
 """
 
 from __future__ import annotations
@@ -34,13 +33,7 @@ CONSTANT = 1e-10
 
 
 class ExactStack(KernelStack, TrainingStack):
-    """Kernels without approximation, over samples in memory; attributes are those of `KernelStack`.
-
-    Attributes
-    ----------
-    targets : ndarray or None
-        Labels from 0, numbers of shape (n_samples,) or (n_samples, n_targets), or None.
-    """
+    """Kernels without approximation, samples in memory; attributes are those of both bases."""
 
     targets: np.ndarray | None = None
 

@@ -213,10 +213,7 @@ def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndar
 
 
 class Features(TrainingStack):
-    """Feature maps of several kernels, and the blocks that have their features.
-
-    The fitted kernels are over the `reservoir`, the engine over `Block`s (None for new samples only).
-    """
+    """Maps of several kernels, fitted over the `reservoir`, and an engine over `Block`s (None for new samples only)."""
 
     offers = frozenset({"eigenvalues"})
     targets = present = None  # known in the blocks

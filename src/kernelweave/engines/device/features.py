@@ -73,8 +73,6 @@ LEAST_WIDTH = 128  # columns of a kernel, filled up, that a program takes
 def aligned(offsets: np.ndarray) -> tuple[np.ndarray, int]:
     """Where the columns of each kernel begin in a row, and the numbers of a row.
 
-    >>> import numpy as np
-    >>> from kernelweave.engines.device.features import aligned
     >>> aligned(np.array([0, 5, 21]))
     (array([0, 8]), 24)
     """
