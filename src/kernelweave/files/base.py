@@ -136,10 +136,7 @@ class Table:
 
 @dataclass
 class Loaded:
-    """What a file holds: tables with columns that a view can have, and the target if it was asked for and is here.
-
-    `columns` are names that a target could have.
-    """
+    """What a file holds: tables for views, the target if asked for and here; `columns` are names that it could have."""
 
     tables: list[Table]
     target: Table | None
@@ -176,10 +173,7 @@ def key_place(names: list[str], wanted: Any, target: str | None, source: Source)
 
 
 def key_of(given: str, name: str, values: Any, wanted: Any, *, is_raw: bool = False) -> Key:
-    """The key that a column makes, called `name` in its table.
-
-    It holds the ids for sure where it is the one that was asked for, or has no name.
-    """
+    """The key that a column makes, called `name`; it holds the ids for sure if it was asked for, or has no name."""
     how = f"column {given!r}" if given == wanted else f"first column {given!r}" if given else "first column (no name)"
     return Key(name, values, how, is_certain=given in ("", wanted), is_raw=is_raw)
 
@@ -357,10 +351,7 @@ def _cut(text: str) -> str:
 
 
 class KeptColumns:
-    """The columns, given as ``"FILE:COLUMN"``, that are to stay although they have the name of the target.
-
-    This is ``keep_columns`` of `read_views`; the file may also be the name of the view.
-    """
+    """Columns (``"FILE:COLUMN"``, or view in place of file) that stay although they have the name of the target."""
 
     def __init__(self, given: Any):
         if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):

@@ -135,10 +135,7 @@ class Columns:
 
 
 def as_kinds(frame: pd.DataFrame, kinds: Mapping[Any, str], decimal: str, place: Callable[[int], str]) -> pd.DataFrame:
-    """Columns as numbers or text; one `ValueError` names the first cell that is no number where it should be.
-
-    `place` gives the file and the line of a row, in words.
-    """
+    """Columns as numbers or text; a `ValueError` names the first cell that is no number, by `place`: file and line."""
     # Columns of numbers all at once: pandas takes long over one after the other.
     plain = [isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in frame.dtypes]
     numbers = [name for name, is_plain in zip(frame.columns, plain, strict=True) if is_plain and kinds[name] == NUMBER]

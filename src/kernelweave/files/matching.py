@@ -424,10 +424,9 @@ ID_COLUMN = "id"  # the one column of a matrix' table
 def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.DataFrame:
     """The similarities in a file, with the ids of rows and columns as text.
 
-    The ids are always the first column (``options.id`` is not used). With `square` rows and
-    columns are the same samples, in any order, and columns are put in the order of the rows; otherwise rows are new
-    samples, named as the first column is, and columns those that they are compared with. A matrix without any ids (an
-    NPY file) has pandas' own numbers as labels.
+    The ids are always the first column (``options.id`` is not used). With `square` rows and columns are the same
+    samples, in any order, and columns are put in the order of the rows; otherwise rows are new samples, named as the
+    first column is, and columns what they are compared with. Without ids (NPY), pandas' own numbers are the labels.
     """
     with warnings.catch_warnings():
         # Ids that are numbers look like a file without column names.

@@ -310,12 +310,7 @@ class OpenViews(TableInBlocks):
         return self.rows(0, last) if last else self.rows(0, 1).iloc[:0]
 
     def take(self, rows: Any) -> pd.DataFrame:
-        """Samples by their positions, in any order.
-
-        Parameters
-        ----------
-        rows : array of int
-        """
+        """Samples by their positions, an array of int in any order."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise ValueError(f"rows must be positions, whole numbers in one dimension, not {shown(rows)}")
@@ -332,14 +327,7 @@ class OpenViews(TableInBlocks):
         return pd.concat(parts).iloc[np.argsort(order, kind="stable")]
 
     def column(self, name: str, role: str) -> StoredColumn:
-        """A column by its name in X or in its file, for what is read beside X, such as sample weights.
-
-        Parameters
-        ----------
-        name : str
-        role : str
-            What messages call it.
-        """
+        """A column by its name in X or in its file, for what is read beside X; messages call it `role`."""
         found = [
             StoredColumn(view.rows, place, role)
             for view in self._views
@@ -530,8 +518,8 @@ def open_views(
         these formats, which are the parts of one table in the order of their names (numbers in names count as numbers).
         An array may be a memory map. A view is named as the key of the mapping, or by its file or folder. One path
         alone, with columns that are named ``view__column``, holds several views. In a mapping, a list of paths is the
-        parts of one view, in this order. Columns of an NPY file are named
-        ``view__0``, ``view__1``, ...; one of one dimension is the column ``view__view``.
+        parts of one view, in this order. Columns of an NPY file are named ``view__0``, ``view__1``, ...; one of one
+        dimension is the column ``view__view``.
     target : str, path, tuple, list or array, optional
         What to predict: a column, by its name in X (``view__column``) or in its file, which is no part of X then;
         ``"file:column"`` or ``(path, column)`` for a column of another Parquet file; the path of an NPY file with a

@@ -1,8 +1,4 @@
-"""Reading files whole, or some samples at a time, with rows matched by sample id.
-
-`read_views` reads a file for each view; `read_cohort` also similarity matrices and groups; `read_views_in_blocks` gives
-the same X in blocks, for files that are larger than memory.
-"""
+"""Reading files whole, or some samples at a time (`read_views_in_blocks`), with rows matched by sample id."""
 
 from __future__ import annotations
 
@@ -222,11 +218,7 @@ def check_names(tables: list[Table]) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cohort:
-    """Samples that were read from files.
-
-    For each similarity matrix X has a column of the matrix' name with the sample's id in it, NaN where the matrix lacks
-    the sample.
-    """
+    """Samples read from files; in X each similarity matrix is a column of its name: the sample's id there, or NaN."""
 
     tables: ViewTables
     matrices: dict[str, pd.DataFrame]

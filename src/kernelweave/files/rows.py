@@ -123,10 +123,7 @@ class ReadingError(ValueError):
 
 
 class SeveralParts(StoredRows):
-    """The rows of several parts with the same columns, in any order, one below the other.
-
-    A column that holds numbers in one part holds numbers in all.
-    """
+    """Parts with the same columns, in any order, one below the other; what is numbers in one is so in all."""
 
     def __init__(self, parts: list[StoredRows], shown: str):
         self.parts, self.shown = parts, shown

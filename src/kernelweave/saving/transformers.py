@@ -73,9 +73,7 @@ def refuse_transformer(where: str, what: str) -> NoReturn:
 def as_operation(transformer: Any, where: str, width: int) -> Operation:
     """The operation that does what a fitted transformer does.
 
-    >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from kernelweave.saving.transformers import as_operation
     >>> scaler = StandardScaler().fit([[0.0], [2.0]])
     >>> as_operation(scaler, "the transformer", 1).transform([[4.0]])
     array([[3.]])

@@ -1,5 +1,4 @@
-"""Validation of what users give: a vocabulary of constraints on parameters, and (in `inputs`) checks of X, y and
-weights."""
+"""What users give: constraints on parameters, and (in `inputs`) checks of X, y and weights."""
 
 from .parameters import (
     Choice,

@@ -311,8 +311,6 @@ def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | 
 def without_mask(X: Any) -> Any:
     """A masked array as a plain one whose masked entries are NaN, or None among objects; anything else as it is.
 
-    >>> import numpy as np
-    >>> from kernelweave.validation.inputs import without_mask
     >>> without_mask(np.ma.array([[1, 2], [3, 4]], mask=[[True, True], [False, False]]))
     array([[nan, nan],
            [ 3.,  4.]])
@@ -363,7 +361,6 @@ def as_pandas(table: Any, what: str = "X") -> Any:
     other libraries are refused, see `check_array_of_numpy`.
 
     >>> import pyarrow as pa
-    >>> from kernelweave.validation.inputs import as_pandas
     >>> as_pandas(pa.table({"rna__0": [1.0, None], "word": ["ab", "ba"]}))
        rna__0 word
     0     1.0   ab
@@ -389,7 +386,6 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
     What Python takes beyond what is usual in tables is no number: underscores between digits (``1_000``) and digits
     other than 0 to 9. pandas does not take them either, so a column with them is text.
 
-    >>> from kernelweave.validation.inputs import spelled_number
     >>> spelled_number("1,5", decimal=","), spelled_number("1_000"), spelled_number("1e3")
     (1.5, None, 1000.0)
     """
@@ -402,11 +398,7 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
 
 
 def check_array_of_numpy(values: Any, what: str) -> None:
-    """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
-
-    >>> from kernelweave.validation.inputs import check_array_of_numpy
-    >>> check_array_of_numpy([[1.0, 2.0]], "X")
-    """
+    """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such."""
     inside = values[0] if isinstance(values, list | tuple) and values else values
     library = type(inside).__module__.partition(".")[0]
     is_array = hasattr(inside, "shape") and (library in _DEVICE_ARRAYS or hasattr(inside, "__dlpack__"))

@@ -127,8 +127,6 @@ def check_whole(
     They are compared as Python's integers, and with each other: a sum or a difference in the array's own type wraps, so
     that a position far outside seems to be inside.
 
-    >>> import numpy as np
-    >>> from kernelweave.validation.schemas import check_whole
     >>> check_whole(np.array([3, 2**31 - 1], dtype=np.int32), "rows", below=4, of="samples")
     Traceback (most recent call last):
     ...
@@ -228,8 +226,6 @@ def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
 
 
 def size(name: str) -> Kind:
-    """A whole number that is the size of this name."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         count()(value, sizes, path)
         agree(sizes, name, int(value), path)
@@ -253,8 +249,6 @@ def function(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def one_of(*choices: Any) -> Kind:
-    """One of these words (or None)."""
-
     def check(value: Any, sizes: Sizes, path: str) -> None:
         kind = str if isinstance(value, str) else type(value)  # NumPy's words, too
         if not any(kind is type(choice) and value == choice for choice in choices):
