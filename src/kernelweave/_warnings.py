@@ -16,8 +16,7 @@ _IN_BETWEEN |= {"threading", "concurrent", "multiprocessing", "contextlib", "fun
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Emit a warning at the user's line: the first frame outside of this library and of what calls it.
 
-    For a worker thread it is the line at which the main thread waits for it, or else the method that the worker was
-    given.
+    For a worker thread it is the line where the main thread waits for it, or else the method that it was given.
     """
     frame = _users_frame(sys._getframe(1))
     space = frame.f_globals

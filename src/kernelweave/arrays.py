@@ -1,8 +1,7 @@
 """`Place`: a namespace of the array API and a device, with the few operations that the standard lacks.
 
 Code that computes in several places takes a `Place` and uses ``place.xp``, the functions of the array API
-(https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is one more
-namespace.
+(https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is another.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ class Place:
     device : device or None
         Of that namespace; None is its default.
     precise : bool
-        Whether products of float32 are to be exact to float32. Else kernels in tiles round features to TF32 where that
-        is faster.
+        Whether products of float32 are exact to float32. Else kernels in tiles round features to TF32 where faster.
 
     Attributes
     ----------

@@ -89,8 +89,7 @@ def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
 
     Its part is then the largest in the direction of the prediction, or "none" counts the sample. The direction is that
     of the predicted class and, for numbers, away from the intercept. Where a sample has several rows, its parts in
-    these directions are added, each in units of the spread of its decision value. Samples without a prediction do not
-    count.
+    these directions are added, each in units of the spread of its decision value. Only predicted samples count.
     """
     ids, table = table.iloc[:, 0], table.iloc[:, 1:]
     is_known = table.iloc[:, 0].notna()
@@ -138,7 +137,6 @@ def _outputs(parts: pd.DataFrame) -> list[Any]:
 
 
 def _taken(model: Any, id_name: Any) -> set[str]:
-    """The names of columns that are no parts."""
     return {*LEADING, decision_name(model), INTERCEPT, str(id_name)}
 
 

@@ -111,11 +111,9 @@ def _label(method: str, names: dict[str, str]) -> str:
 def opened(
     chosen: argparse.Namespace, words: Sequence[str], *, target: str | None = None, block_size: int | None = None
 ) -> OpenViews | None:
-    """The table of the files (``path`` or ``view=path``) of `fit` or `predict` where it is read block by block, or
-    None.
+    """The table of the files (``path`` or ``view=path``) of `fit` or `predict` if it is read block by block, or None.
 
-    That is so with ``--in-blocks``, where a file is a folder of parts, and for NPY and Parquet files that would take
-    more than a quarter of the free memory.
+    That is so with ``--in-blocks``, for a folder of parts, and for NPY and Parquet of over 1/4 of the free memory.
     """
     paths = [Path(split_entry(word)[1]).expanduser() for word in words]
     is_wanted = chosen.in_blocks or any(path.is_dir() for path in paths)
@@ -192,7 +190,6 @@ def described_setting(model: Any, label: str) -> list[str]:
 
 
 def progress_text(label: str, done: int, total: int) -> str:
-    """How far the choice of a setting is, in words."""
     return f"fitting {label}: {f'{done} of {total} fits to choose the setting' if done < total else 'to all samples'}"
 
 

@@ -152,7 +152,6 @@ def say(lines: Iterable[str]) -> None:
 
 
 def print_table(table: Any, told: TextIO) -> None:
-    """Print a table of a report (`reporting.content.Table`), its cells as the report writes them."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -43,8 +43,6 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def whole(least: int, largest: float = math.inf) -> Any:
-    """A type of options: whole numbers from `least` on."""
-
     def number(text: str) -> int:
         value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else None
         if value is None or not least <= value <= largest:
@@ -56,7 +54,6 @@ def whole(least: int, largest: float = math.inf) -> Any:
 
 
 def positive(text: str) -> float:
-    """A number above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -84,7 +81,6 @@ def id_column(text: str) -> str | bool:
 
 
 def separator(text: str) -> str:
-    """One character; a tab may be written in words."""
     text = {r"\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(rf"must be one character, such as ; or \t (tab), not {text!r}")
@@ -100,7 +96,6 @@ def encoding(text: str) -> str:
 
 
 def path(text: str) -> Path:
-    """A path, with the user's home folder expanded."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, not {text!r}")
     return Path(os.path.expanduser(text))  # that of pathlib fails where there is no such user
@@ -439,15 +434,13 @@ def _no_option(word: str, parser: Parser) -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check(chosen: argparse.Namespace) -> None:
     """Check the options of a command for people's own files; `methods` and `id` are brought into their final form.
 
-    What is wrong is a `ValueError` or an `OSError` that names the option and the remedy. Several ``--id`` become a
-    mapping from files to columns.
+    Errors name the option and the remedy. Several ``--id`` become a mapping from files to columns.
     """
     _check_na_values(chosen)
     views = _checked_files(chosen)

@@ -1,7 +1,6 @@
 """``kernelweave predict``: predict new samples with a saved model, block by block.
 
-Files of new samples are assigned to the model's views by their names or their columns. `explain` reads new samples as
-`predict` does.
+Files of new samples are assigned to the model's views by their names or their columns. `explain` does as well.
 """
 
 from __future__ import annotations
@@ -119,8 +118,7 @@ def assigned_views(
 ) -> tuple[list[str], list[str]]:
     """Files as ``view=path``, and what was decided by their columns, in sentences.
 
-    A file is the view that it is given as, or called by as a whole, or whose columns it has, or whose name is part of
-    its own.
+    A file is the view that it is given as, called by as a whole, whose columns it has, or whose name its own has.
     """
     files: list[str] = []
     notes: list[str] = []
@@ -146,8 +144,7 @@ class ModelColumns:
 
     `views` has those that the training samples had in files, without the view's name; `matrices` are views that are
     similarity matrices. `read` are the views that the model reads, matrices included, and `columns` those of its
-    columns, named as in X, without ids in matrices; `types` is "number" or "text" by column, None where the model does
-    not have it.
+    columns, named as in X, without ids in matrices; `types` is "number" or "text" by column, None if unknown.
     """
 
     views: dict[str, list[str]]
@@ -471,7 +468,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def tell_scores(cohort: LabelledCohort, told: TextIO) -> None:
-    """Print how good the predictions of a labelled cohort are."""
     if cohort.warning():
         warn(cohort.warning())
     if not cohort.n_samples:
@@ -527,7 +523,6 @@ class _Found:
 
 
 def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The name of the ids in the files, and the predictions of each block, which are counted."""
     with working("predicting: 0 samples") as show:
         for X in samples:
             table = predictions(model, X)

@@ -197,13 +197,7 @@ class CombinedKernel(ABC):
         return self.rows(index)[:, index]
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K times coefficients that are zero for all but some training samples.
-
-        Parameters
-        ----------
-        index : ndarray of int, shape (n_some,)
-        coef : ndarray of shape (n_some,) or (n_some, n_outputs)
-        """
+        """K times coefficients, (n_some,) or (n_some, n_outputs), of training samples at `index`; others are 0."""
         return self.rows(index).T @ coef
 
     # New samples
@@ -483,12 +477,10 @@ RECORDS = (KernelStack, Record, CombinedKernel)
 
 
 def record_of(kernel: CombinedKernel) -> Any:
-    """What a file holds in the place of a combined kernel."""
     return kernel._record() if is_own(type(kernel)) else kernel
 
 
 def restored(combiner: Any, record: Any, theta: np.ndarray) -> CombinedKernel:
-    """The combined kernel of a combiner and a record from a file."""
     if isinstance(record, CombinedKernel):
         return record
     return combiner._kernel_of(record, theta) if isinstance(record, KernelStack) else record.restored(combiner, theta)

@@ -63,8 +63,6 @@ METHODS = ("view", "kpca", "map")
 
 
 class ViewFeatures:
-    """The features of a kernel's view, normalised."""
-
     by_kernel = False  # whether new samples must be compared with all training samples
 
     _saved = Schema(
@@ -166,7 +164,6 @@ class ViewFeatures:
             )
 
     def n_read(self, stack: KernelStack, m: int) -> int:
-        """How many numbers `read` gives of a sample."""
         return n_features_of(stack.kernels[m])
 
     def check_kernel(self, stack: KernelStack, m: int, path: str, is_read: bool) -> None:

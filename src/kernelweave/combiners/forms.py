@@ -151,8 +151,7 @@ class FormFamily(KernelFamily):
 class Monomials:
     """products (h_d(c, eta_1 k_1, .., eta_P k_P) - c^d) + sums (eta_1 k_1 + .. + eta_P k_P).
 
-    h_d has each monomial of degree d once, the constant c being one more factor; the constant alone is left out. It
-    would change no machine that has a bias.
+    h_d has each monomial of degree d once, with c as a factor; c alone, which only a bias would notice, is left out.
 
     A sample that lacks a view has a zero row in that kernel. Its row and column are scaled by (H / H_i)^(1/2), where H
     is the form's value for the weights and H_i that for the weights of the sample's kernels, which keeps the kernel

@@ -57,8 +57,7 @@ class Gate(ABC, BaseEstimator):
     Attributes
     ----------
     norm : {"unit", "paper"}
-        Gates of unit length, sum_m g_m^2 = 1; or those of the papers: of sum 1 where kernels compete, else each by
-        itself from 0 to 1.
+        Gates of unit length, sum_m g_m^2 = 1; or the papers': of sum 1 where kernels compete, else each from 0 to 1.
     competes : bool
         Whether scores become gates by a softmax or by a sigmoid.
     learns : bool
@@ -221,8 +220,7 @@ class Softmax(LinearGate):
 
     The kernels compete for each sample. With ``norm="paper"`` the gates themselves are the softmax, thesis (Gönen
     2010), (3.2): most end near 0 or 1, one kernel for all samples lowers J by scale alone, and only early stopping or
-    the `l2` penalty prevents that. As the gating model of `Localized` it minimises the objective stated there (Gönen
-    and Alpaydın 2008).
+    the `l2` penalty prevents that. It minimises the objective of `Localized` (Gönen and Alpaydın 2008).
 
     Parameters
     ----------
@@ -310,9 +308,8 @@ class GaussianGate(Gate):
     """Gaussian gating: a softmax of the scores s_m = -||x^G - mu_m||^2 / sigma_m^2.
 
     The kernels compete for each sample by how near it is to their centres. Parameters are the means mu_m and the
-    logarithms of the spreads sigma_m; the `l2` penalty of `Localized` counts both (a spread of 1 costs nothing). As the
-    gating model of `Localized` it minimises the objective stated there (Gönen and Alpaydın 2008; thesis (Gönen 2010),
-    (3.4) and section 3.3).
+    logarithms of the spreads sigma_m; the `l2` penalty of `Localized` counts both (a spread of 1 costs nothing). It
+    minimises the objective of `Localized` (Gönen and Alpaydın 2008; thesis (Gönen 2010), (3.4), 3.3).
 
     Parameters
     ----------
@@ -405,6 +402,8 @@ class ClusterGate(RegionGate):
 
     The training samples are clustered by k-means on the gating inputs beforehand, then the weights of each cluster
     minimise the objective of `Localized`. The `l2` penalty counts the logarithms of the weights (up to a constant).
+    Reference: J. Yang, Y. Li, Y. Tian, L. Duan, W. Gao, Group-sensitive multiple kernel learning for object
+    categorization, ICCV 2009.
 
     Parameters
     ----------
@@ -416,11 +415,6 @@ class ClusterGate(RegionGate):
     Attributes
     ----------
     centers_ : ndarray of shape (n_clusters, n_inputs)
-
-    References
-    ----------
-    J. Yang, Y. Li, Y. Tian, L. Duan, W. Gao, Group-sensitive multiple kernel learning for object categorization, ICCV
-    2009.
 
     Examples
     --------
@@ -449,8 +443,9 @@ class InstanceGate(RegionGate):
 
     The weights minimise the objective of `Localized`; only the `l2` penalty, which counts the logarithms of the weights
     (up to a constant), keeps n_samples * n_kernels parameters from fitting every sample. Samples with the same gating
-    inputs share their weights. A new sample takes the weights of the nearest training sample. See the thesis (Gönen
-    2010), 3.5.5.
+    inputs share their weights. A new sample takes the weights of the nearest training sample: thesis (Gönen 2010),
+    3.5.5. Reference: J. Yang, Y. Li, Y. Tian, L. Duan, W. Gao, Per-sample multiple kernel approach for visual concept
+    learning, EURASIP Journal on Image and Video Processing, 2010.
 
     Parameters
     ----------
@@ -461,11 +456,6 @@ class InstanceGate(RegionGate):
     ----------
     centers_ : ndarray of shape (n_samples, n_inputs)
         The gating inputs of all training samples, which prediction needs.
-
-    References
-    ----------
-    J. Yang, Y. Li, Y. Tian, L. Duan, W. Gao, Per-sample multiple kernel approach for visual concept learning, EURASIP
-    Journal on Image and Video Processing, 2010.
 
     Examples
     --------

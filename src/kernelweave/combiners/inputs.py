@@ -84,8 +84,6 @@ class Source:
 
 
 class GatingInputs:
-    """The gating inputs of samples, scaled by constants of the training samples."""
-
     _saved = Schema(
         {
             "source": object_of(("FeatureSource", "KernelMap", "ProjectedFeatures"), "columns", "kernels", "inputs"),
@@ -443,8 +441,7 @@ def equal(features: Any, others: Any) -> bool:
 class KernelMap(BaseEstimator):
     """The empirical kernel map x^G = (k_G(x_1, x), ..., k_G(x_N, x)) as the gating inputs of `Localized`.
 
-    For samples that are sequences, graphs or ids rather than vectors, and for views with many more features than there
-    are samples: thesis (Gönen 2010), (3.5).
+    For sequences, graphs or ids, and views with many more features than samples: thesis (Gönen 2010), (3.5).
 
     Parameters
     ----------

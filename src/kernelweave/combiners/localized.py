@@ -322,8 +322,6 @@ PRECISION = 1e-4  # relative duality gap of J0
 
 
 class GatedFamily(KernelFamily):
-    """Gated sums over the same training samples, for all parameters of the gating model."""
-
     def __init__(self, stack: TrainingStack, gate: Gate, inputs: GatingInputs | NoInputs, options: GatedCombiner):
         super().__init__(stack)
         self.gate, self.inputs, self.options = gate, inputs, options
@@ -576,7 +574,6 @@ class GatedCombiner(DescentCombiner):
         self._check_gating(n_codes(record.inputs), len(theta), sizes, path)
 
     def _check_gating(self, n_inputs: int, n_parameters: int, sizes: Sizes, path: str) -> None:
-        """Refuse a gating model with other parameters than inputs and kernels require."""
         if not is_own(type(self.gating_)):
             return
         expect(self.gating_._n_parameters(n_inputs, sizes["kernels"]), n_parameters, f"{path}._theta", "parameters")
@@ -686,8 +683,7 @@ class Localized(GatedCombiner):
 
     References
     ----------
-    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. M. Gönen, Localized multiple kernel algorithms
-    for machine learning, PhD thesis, Boğaziçi University, 2010, chapter 3.
+    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008; thesis (Gönen 2010), chapter 3.
 
     Examples
     --------

@@ -3,9 +3,8 @@
     minimise over eta    J(eta) + r(eta),      J(eta) = max_C l(C) - 1/2 sum_m eta_m q_m(C)
 
 where q_m(C) = sum_r c_r' K_m c_r. J is the optimum of the machine under K = sum_m eta_m K_m, convex in eta, with
-dJ/deta_m = -1/2 q_m (Danskin). Costs d_m enter as a change of variables x_m = d_m^2 eta_m, that is, as kernels
-K_m / d_m^2 with plain constraints on x. Solvers work with x only, through `WeightProblem.evaluate`; the subclasses of
-`OptimalWeights` define the set of x.
+dJ/deta_m = -1/2 q_m (Danskin). Costs d_m enter as a change of variables x_m = d_m^2 eta_m, kernels K_m / d_m^2 with
+plain constraints on x. Solvers see x only, by `WeightProblem.evaluate`; subclasses of `OptimalWeights` define its set.
 
 ==========  ========================================================================
 thesis      here
@@ -169,10 +168,6 @@ class OptimalWeights(NamedNumbers, Combiner):
     Samples that lack views: the weights are learned with the rows and columns of the combined kernel scaled as for
     equal weights, so that the problem stays convex, and the machine is then solved with the scaling of the learned
     weights; the gap reported is the sum of both.
-
-    Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers for each output of
-    the machine instead, and with explicit features (``approximation=``) 4 n_samples x P while second derivatives are
-    computed.
     """
 
     _constraints = Constraints(max_iter=Whole(1))
@@ -220,10 +215,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
 
     def for_kernels(self, names: list[str], kept: list[str]) -> OptimalWeights:
-        """A copy for some of the kernels; costs are relative, so the least of them stays as large as it is among all.
-
-        A dear kernel alone would otherwise have a smaller weight, and so a more regularised machine, for no gain.
-        """
+        """A copy for some kernels, the least cost kept: a dear kernel alone would be regularised more for no gain."""
         other: Any = super().for_kernels(names, kept)
         if self.costs is None or hasattr(self.costs, "costs"):
             return other
@@ -265,15 +257,13 @@ _LARGEST = 100  # largest logarithm of costs, whose squares are used
 class EigenvalueCosts(BaseEstimator):
     """Costs d_m = e_m^gamma, with e_m the number of eigenvalues of K_m above tr(K_m) / (2 n) (Bach et al., 2005).
 
-    A kernel with many large eigenvalues can follow the training samples more closely, so it is made more expensive
-    beforehand: EMKL of the thesis (Gönen 2010), 2.7.2. With gamma 0 all costs are 1. Give it as the `costs` of a
-    combiner, and search ``combiner__costs__gamma`` (the thesis tries 0, 0.1, ..., 1). Multiplying a kernel by a number
-    changes nothing.
+    A kernel with many large eigenvalues follows the training samples more closely, so it is made dearer beforehand:
+    EMKL of the thesis (Gönen 2010), 2.7.2. With gamma 0 all costs are 1. Give it as the `costs` of a combiner, and
+    search ``combiner__costs__gamma`` (the thesis tries 0, 0.1, ..., 1). The scale of a kernel changes nothing.
 
     The eigenvalues are counted, not computed: one factorisation of each kernel, O(n^3) time for n samples and the
     memory of two n x n matrices, so that ``storage="lazy"`` is refused unless gamma is 0. Of explicit features they are
-    computed, from their second moments. A sample that lacks a
-    kernel's view does not count there.
+    computed, from their second moments. A sample that lacks a kernel's view does not count there.
 
     Parameters
     ----------
@@ -302,17 +292,7 @@ class EigenvalueCosts(BaseEstimator):
         return {"eigenvalues": f"{type(self).__name__} counts eigenvalues of whole Gram matrices"}
 
     def costs(self, stack: TrainingStack) -> np.ndarray:
-        """One cost per kernel, each at least 1.
-
-        Parameters
-        ----------
-        stack : KernelStack
-            The kernels over the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-        """
+        """One cost per kernel over the training samples, each at least 1, of shape (n_kernels,)."""
         gamma = check_parameters(self).gamma
         if gamma == 0:
             return np.ones(stack.n_kernels)
@@ -333,9 +313,8 @@ SOLVERS = {
 class ConvexMKL(OptimalWeights):
     """Multiple kernel learning: the convex combination of kernels under which the machine's optimum is smallest.
 
-    Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta_m >= min_weight`` with
-    ``sum_m d_m^2 eta_m = 1`` (thesis (Gönen 2010), (2.4) and (2.5); Bach, Lanckriet & Jordan 2004). Works with every
-    machine.
+    Minimises ``J(eta)``, the optimum of any machine under ``sum_m eta_m k_m(x, z)``, over ``eta_m >= min_weight`` with
+    ``sum_m d_m^2 eta_m = 1`` (thesis (Gönen 2010), (2.4) and (2.5); Bach, Lanckriet & Jordan 2004).
 
     The l1 norm of the weights makes them sparse: kernels that do not help get weight 0 and are never evaluated in
     prediction. It helps where a few of many kernels carry the signal, or where kernels cost something to evaluate.
@@ -427,9 +406,8 @@ class ConvexMKL(OptimalWeights):
 class ElasticMKL(OptimalWeights):
     """Convex multiple kernel learning with a pull towards equal weights.
 
-    Minimises ``J(eta) + l2 * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of the machine under
-    ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with ``sum_m d_m^2 eta_m = 1`` (Longworth & Gales 2008, 2009). Works
-    with every machine.
+    Minimises ``J(eta) + l2 * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of any machine under
+    ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with ``sum_m d_m^2 eta_m = 1`` (Longworth & Gales 2008, 2009).
 
     `l2` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how far the weights should follow the
     data. It is in units of J, which grows with C and the number of samples.
@@ -448,8 +426,7 @@ class ElasticMKL(OptimalWeights):
 
     Notes
     -----
-    ``tol`` of the estimator is the relative duality gap of J plus the pull; `objective_` is J alone. Memory: the P Gram
-    matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
+    ``tol`` is the relative duality gap of J plus the pull; `objective_` is J alone. Memory as in `ConvexMKL`.
 
     Examples
     --------
@@ -505,9 +482,8 @@ class LpMKL(OptimalWeights):
 
     Notes
     -----
-    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix; with
-    ``storage="lazy"`` n_samples x P numbers for each output of the machine. The weights add up to more than 1, so C is
-    not comparable with that of `Mean`.
+    ``tol`` of the estimator is the relative duality gap. Memory as in `ConvexMKL`. The weights add up to more than 1,
+    so C is not comparable with that of `Mean`.
 
     Examples
     --------
@@ -547,9 +523,8 @@ class LpMKL(OptimalWeights):
 class GroupMKL(OptimalWeights):
     """Multiple kernel learning that takes all or none of the kernels of a group.
 
-    Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
-    ``sum_g (sum_{m in g} (d_m^2 eta_m)^p)^(1/p) <= 1`` (composite kernel learning, Szafranski, Grandvalet &
-    Rakotomamonjy 2008, for p = 2). Works with every machine.
+    Minimises ``J(eta)``, the optimum of any machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
+    ``sum_g (sum_{m in g} (d_m^2 eta_m)^p)^(1/p) <= 1`` (Szafranski, Grandvalet & Rakotomamonjy 2008, for p = 2).
 
     It helps where several kernels are computed from one view: a view that is not needed need not be measured, and
     within a view nothing is saved by leaving a kernel out.
@@ -570,8 +545,7 @@ class GroupMKL(OptimalWeights):
 
     Notes
     -----
-    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix;
-    with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
+    ``tol`` of the estimator is the relative duality gap. Memory as in `ConvexMKL`.
 
     Examples
     --------
@@ -652,19 +626,16 @@ def _is_label(value: Any) -> bool:
 class SparseMKL(OptimalWeights):
     """Multiple kernel learning with a logarithmic penalty: fewer kernels than `ConvexMKL`.
 
-    Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
+    Minimises ``J(eta)``, the optimum of any machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
     ``sum_m d_m^2 log(1 + eta_m / eps) / log(1 + 1 / eps) <= 1`` (the log penalty of SMKL, Subrahmanya & Shin 2010, as a
-    constraint), to a point that no reweighting improves; the constraint is not convex, so there may be several. Works
-    with every machine.
+    constraint), to a point that no reweighting improves; the constraint is not convex, so there may be several.
 
-    It helps where each kernel that is kept has a lasting cost. Where accuracy is all that counts, `LpMKL` is the better
-    choice.
+    It helps where each kernel that is kept has a lasting cost. Where only accuracy counts, `LpMKL` is better.
 
     Parameters
     ----------
     eps : float
-        How early the penalty flattens: the smaller, the sparser, down to a single kernel; far above 1 it is
-        `ConvexMKL`.
+        How early the penalty flattens: the smaller, the sparser, to a single kernel; far above 1 it is `ConvexMKL`.
     n_rounds : int
         Most reweightings.
     costs : mapping, sequence, number, `EigenvalueCosts` or None
@@ -681,8 +652,7 @@ class SparseMKL(OptimalWeights):
 
     Notes
     -----
-    The duality gap reported is that of the last round's convex problem. Memory: the P Gram matrices and one n x n
-    matrix; with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
+    The duality gap reported is that of the last round's convex problem. Memory as in `ConvexMKL`.
 
     Examples
     --------

@@ -6,10 +6,9 @@ or a product k^P of kernels, with no other constraint. `PolynomialMKL` (Cortes e
     k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
 
 and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (eta_0 is `ball_center`, Lambda `ball_radius`). J falls
-with every weight that grows, so the set must be bounded. The paper's full form has the monomials of lower degree, too;
-a constant kernel among the k_m adds them. Products of sparse similarities are nearly diagonal and carry no information
-about new samples, so a share 1 - tau of the kernel is the weighted sum itself, and the share of the products is chosen
-on held-out samples.
+with every weight that grows, so the set must be bounded. A constant kernel among the k_m adds the monomials of lower
+degree, as in the paper's full form. Products of sparse similarities are nearly diagonal and tell nothing of new
+samples, so a share 1 - tau is the weighted sum itself, and tau is chosen on held-out samples.
 
 `KernelDifference` (de Diego 2004) is K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively. With
 f = ``"square"`` a new sample has (k_1 - k_2)(K_1 - K_2) of its row, the product that training samples have.
@@ -60,8 +59,7 @@ class Product(Combiner):
     Nothing is learned. Samples are similar only if they are similar in every view; every sample needs every view. All
     factors count alike, so each kernel's weight is 1.
 
-    Memory: two n x n matrices, the product and the kernel being multiplied, and at most one more inside the machine; in
-    lazy storage none.
+    Memory: two n x n matrices, the product and a kernel, and at most one more inside the machine; in lazy storage none.
 
     Examples
     --------
@@ -168,9 +166,8 @@ class KernelDifference(Combiner):
     -----
     The label of a new sample is estimated by the same machine trained on the mean kernel: its decision value cut to
     [-1, 1]. Training samples that are predicted count as new ones. `kernel_weights_` are those of the kernels in the
-    part without differences.
-    Memory: six n x n matrices while fitting; for ``"square"`` one more for each kernel after the first, which the model
-    keeps. Prediction compares new samples with all training samples.
+    part without differences. Memory: six n x n matrices while fitting; for ``"square"`` one more for each kernel after
+    the first, which the model keeps. Prediction compares new samples with all training samples.
 
     Examples
     --------
@@ -247,8 +244,6 @@ class KernelDifference(Combiner):
 
 
 class DifferenceKernel(CombinedKernel):
-    """The mean of two kernels plus tau times a function of their difference, for more kernels recursively."""
-
     def __init__(
         self,
         stack: KernelStack,
@@ -364,13 +359,11 @@ class GeneralizedMKL(DescentCombiner):
     feature space (with ``normalize="center"`` the mean of the training samples); in the sum its row is rescaled as in
     `WeightedSum`. `kernel_weights_` are eta: what multiplies k_m in the sum, and d_m^2 in the exponent of the product.
 
-    Memory: the P Gram matrices, the combined one, and at most one more inside the machine; in lazy storage no matrix of
-    all samples.
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine; in lazy storage none.
 
     References
     ----------
-    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. M. Gönen, Localized multiple
-    kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
+    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009; thesis (Gönen 2010), 2.2.2.
 
     Examples
     --------
@@ -496,8 +489,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         Number of factors of a monomial; 1 is a weighted sum.
     constant : float
         Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
-        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the form of
-        the thesis (Gönen 2010).
+        lower degrees, more of them the larger it is. 0 leaves the full degree only, as in the thesis (Gönen 2010).
     ball_center : mapping or Series from kernel name to weight, sequence, one number for all, or None
         The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``ball_center__<name>``.
     ball_radius : float or None
@@ -523,13 +515,11 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     multiplied by eta_m / (P u).
 
     Memory: the P Gram matrices, the combined one, and at most one more inside the machine; in lazy storage no matrix of
-    all samples. Samples that lack a view are
-    treated as in `forms.Monomials`.
+    all samples. Samples that lack a view are treated as in `forms.Monomials`.
 
     References
     ----------
-    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 22, 2010. M. Gönen,
-    Localized multiple kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 22, 2010.
 
     Examples
     --------

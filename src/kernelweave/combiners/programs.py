@@ -14,8 +14,7 @@ C = (1 - lam) / lam, whose dual has K + I / C; at lam = 1 gamma is 1/n for each 
 kernels are added), so here sum(eta) = k. The weights are relaxed to 0 <= eta <= 1, where J(eta) is convex
 (`relaxed_weights_`), and the k largest are taken. The thesis' D is the number of kernels: one for each feature there.
 
-`LinearMKL`: weights of any sign under which K_eta stays positive semidefinite over the training samples (the thesis
-learns in a transductive setting).
+`LinearMKL`: weights of any sign with K_eta positive semidefinite on the training samples (transductive in the thesis).
 
 ===========================  ======================================================  ========================
 thesis                       here                                                    criterion
@@ -156,8 +155,7 @@ class BinaryMKL(ChosenWeights):
 
     It helps where few kernels should be evaluated at prediction, or to find which they are; where all kernels are good,
     leaving some out costs accuracy. Rounding is a heuristic: compare `objective_` of the model with `bound_`, below
-    which no choice of k kernels can get. Works with every machine. While weights are chosen, a sample without a view
-    counts as a zero row of that kernel.
+    which no choice of k kernels can get. Works with every machine. While choosing, a missing view counts as a zero row.
 
     Parameters
     ----------
@@ -177,8 +175,7 @@ class BinaryMKL(ChosenWeights):
 
     Notes
     -----
-    Memory: all P matrices and one more of n x n; with ``storage="lazy"`` n_samples x P numbers for each output of the
-    machine.
+    Memory: all P matrices and one more of n x n; with ``storage="lazy"`` n_samples x P numbers for each output.
 
     Examples
     --------
@@ -249,8 +246,7 @@ class LinearMKL(ChosenWeights):
 
     It helps where one kernel contains what is noise in another, which a negative weight takes out; otherwise signs are
     one more way to overfit, and it is for small samples only. Every sample needs every view. ``"margin"`` takes support
-    vector machines with one output: two classes, regression, novelty detection; ``"alignment"`` takes every machine
-    with targets.
+    vector machines with one output: two classes, regression, novelty detection; ``"alignment"`` every one with targets.
 
     Parameters
     ----------
@@ -268,7 +264,6 @@ class LinearMKL(ChosenWeights):
     Notes
     -----
     Kernels that repeat others share their weight.
-
     The size of the program is the rank r of all kernels together, at most the number of samples; r is limited to 100.
     Memory: all P matrices of n x n, and about 15 r^4 bytes for the program: 0.2 GB for r = 60, 1.5 GB for r = 100. Time
     grows with r^6, from below a second for r = 30 to minutes for r = 100. ``storage="lazy"`` is refused.

@@ -70,8 +70,6 @@ from .weighted import ChosenWeights
 
 @dataclass(frozen=True)
 class IdealColumns:
-    """Rows of Z from the targets of samples: T = Z Z' is the ideal kernel."""
-
     n_classes: int
 
     def __call__(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -123,19 +121,17 @@ class AlignmentWeights(ChosenWeights):
     """Weights that align the combined kernel with the ideal kernel T of the targets.
 
     Maximises the cosine <K_eta, T> / (||K_eta|| ||T||), Frobenius inner products, over eta >= 0 (``"qcqp"``,
-    ``"gradient"``), the same with a penalty on large weights (``"qp"``), or simply takes each kernel's own alignment as
-    its weight (``"proportional"``). Weights sum to 1. Alignment after Cristianini et al. (2002); the rules after Qiu
-    and Lane (2009), Kandola et al. (2002), Lanckriet et al. (2004) and Igel et al. (2007); centring after Cortes, Mohri
-    and Rostamizadeh (2012).
+    ``"gradient"``), the same with a penalty on large weights (``"qp"``), or takes each kernel's own alignment
+    (``"proportional"``). Weights sum to 1. After Cristianini et al. (2002); rules after Qiu and Lane (2009), Kandola et
+    al. (2002), Lanckriet et al. (2004) and Igel et al. (2007); centring after Cortes, Mohri and Rostamizadeh (2012).
 
     It helps where some kernels are unrelated to the targets, and costs less than one fit of the machine; where all
     kernels are good it does about as well as `Mean`. ``"qcqp"`` gives weight 0 to kernels that repeat others;
     ``"proportional"`` gives each of them its weight.
 
-    T is yy' for two classes, 1 within and -1/(k - 1) between k classes, and yy' with centred y for regression,
-    averaged over targets.
-    A sample without a view counts as a zero row of that kernel. Without any kernel of positive alignment all weights
-    are equal, with a warning.
+    T is yy' for two classes, 1 within and -1/(k - 1) between k classes, and yy' with centred y for regression, averaged
+    over targets. A sample without a view counts as a zero row of that kernel. Without any kernel of positive alignment
+    all weights are equal, with a warning.
 
     Parameters
     ----------
@@ -157,10 +153,9 @@ class AlignmentWeights(ChosenWeights):
     Notes
     -----
     Multiplying a kernel by a constant leaves the combined kernel of ``"qcqp"`` and ``"gradient"`` as it is, and the
-    weights of ``"proportional"``.
-    Memory: one n x n matrix at a time for ``"proportional"``, all P of them for the other rules; with
-    ``storage="lazy"`` a tile of each, in two passes over the kernels. With explicit features: a matrix of the size of
-    two kernels' features for each kernel, or for each pair of them.
+    weights of ``"proportional"``. Memory: one n x n matrix at a time for ``"proportional"``, all P of them for the
+    other rules; with ``storage="lazy"`` a tile of each, in two passes over the kernels. With explicit features: a
+    matrix of the size of two kernels' features for each kernel, or for each pair of them.
 
     Examples
     --------
@@ -309,9 +304,8 @@ class FeatureSpaceMeasure(ChosenWeights):
     equal weights, is then a local one.
 
     It helps with a few kernels in which each class is one cloud. It underrates kernels in which a class has several
-    clusters, and among hundreds of kernels it overrates those that separate the classes by chance. It uses sums of the
-    kernels only, in time proportional to their size. For classification only. A sample without a view counts as a zero
-    row of that kernel.
+    clusters, and among hundreds overrates those that separate the classes by chance. It takes sums of the kernels, in
+    time linear in their size. For classification only. A sample without a view counts as a zero row of that kernel.
 
     Attributes
     ----------
@@ -322,8 +316,7 @@ class FeatureSpaceMeasure(ChosenWeights):
 
     Notes
     -----
-    Multiplying all kernels by one constant changes nothing. Memory: one n x n matrix at a time; none with
-    ``storage="lazy"``.
+    The scale of all kernels changes nothing. Memory: one n x n matrix at a time; none with ``storage="lazy"``.
 
     Examples
     --------
@@ -400,8 +393,7 @@ class KLDivergence(ChosenWeights):
     """Weights for which the Gaussian with covariance K_eta is nearest to the one of the ideal kernel.
 
     Minimises KL(N(0, K_eta + r I) || N(0, T + sigma I)) over eta >= 0, sum(eta) = 1, by projected gradients that never
-    raise it (Ying et al., 2009). T is that of `AlignmentWeights`. The problem is convex and solved to a gap of 1e-4 per
-    sample.
+    raise it (Ying et al., 2009). T is that of `AlignmentWeights`. Convex; solved to a gap of 1e-4 per sample.
 
     It helps to keep kernels of high rank beside an informative one: log det K rewards kernels under which samples
     differ, for any targets; with a small `sigma` the targets decide. It costs an n x n factorisation for each step. A

@@ -44,8 +44,7 @@ class WeightedSum(KernelsTimesAmplitudes):
     """k(x, z) = sum_m eta_m k_m(x, z) with one weight for each kernel.
 
     A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
-    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, so that the kernel stays positive semidefinite and a unit diagonal
-    stays one.
+    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite, and a unit diagonal.
 
     Parameters
     ----------
@@ -171,8 +170,7 @@ class ChosenWeights(Combiner):
     def choose(self, stack: TrainingStack, machine: Machine, control: FitControl) -> tuple[np.ndarray, int]:
         """The weights eta, of shape (n_kernels,), finite and not all 0, and the number of machine solves it took.
 
-        Parameters are those of `fit`. The operations of the stack are computed on whole matrices, in tiles and on
-        explicit features alike.
+        Parameters are those of `fit`. The stack computes on whole matrices, in tiles and on explicit features alike.
         """
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
@@ -322,9 +320,8 @@ class BestSingle(SingleKernelScores):
     Parameters
     ----------
     cv : int, splitter or iterable
-        A number of folds means shuffled folds, stratified for classification; at most as many as the smallest
-        class has samples. With explicit features (``approximation=`` of an estimator) it must be a number, and folds
-        are drawn without regard to classes.
+        A number of folds means shuffled folds, stratified for classification; at most as many as the smallest class has
+        samples. With explicit features (``approximation=``) it must be a number, and folds ignore classes.
 
     Attributes
     ----------
@@ -415,11 +412,11 @@ class CorrelationWeights(SingleKernelScores):
     """Weights proportional to the correlation of each kernel's predictions with the targets (Qiu and Lane, 2009).
 
     eta_m = R_m / sum_h R_h, where R_m is Pearson's correlation between targets and held-out predictions of the machine
-    on kernel m alone, averaged over targets where there are several; a negative correlation counts as 0. Nothing is
-    optimised.
+    on kernel m alone, averaged over several targets; a negative correlation counts as 0. Nothing is optimised.
 
     It helps where some kernels are unrelated to the targets; kernels of similar quality get similar weights, and then
-    `Mean` does as well. For regression only. Where no correlation is positive all weights are equal.
+    `Mean` does as well. For regression only. Where no correlation is positive all weights are equal. Memory as in
+    `AccuracyWeights`.
 
     Parameters
     ----------
@@ -430,10 +427,6 @@ class CorrelationWeights(SingleKernelScores):
     ----------
     correlation_ : Series
         R by kernel name; 0 for constant predictions.
-
-    Notes
-    -----
-    Memory: one n x n matrix at a time, and the part of it that a fold trains on; none with ``storage="lazy"``.
 
     Examples
     --------
@@ -460,7 +453,7 @@ class ErrorWeights(SingleKernelScores):
     machine on kernel m alone, summed over targets where there are several. Nothing is optimised.
 
     It helps against one kernel that is much worse than the others; no weight exceeds 1/(P - 1), so with many kernels
-    it hardly differs from `Mean`. For regression only.
+    it hardly differs from `Mean`. For regression only. Memory as in `AccuracyWeights`.
 
     Parameters
     ----------
@@ -471,10 +464,6 @@ class ErrorWeights(SingleKernelScores):
     ----------
     error_ : Series
         M by kernel name.
-
-    Notes
-    -----
-    Memory: one n x n matrix at a time, and the part of it that a fold trains on; none with ``storage="lazy"``.
 
     Examples
     --------

@@ -36,21 +36,10 @@ def face_views(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def saliency_maps(weights: np.ndarray, layout: tuple[int, int], *, patch: tuple[int, int]) -> np.ndarray:
     """The weights of kernels over image patches as pictures: each patch is as bright as its weight (Figure 5.11).
 
-    Parameters
-    ----------
-    weights : array or DataFrame of shape (n_samples, n_patches)
-        Such as ``kernel_weights(X)`` of a localized model, in the order of patches: row by row from the top.
-    layout : (int, int)
-        Rows and columns of patches.
-    patch : (int, int)
-        Height and width of a patch.
+    `weights`, of shape (n_samples, n_patches), are such as ``kernel_weights(X)`` of a localized model, in the order of
+    patches: row by row from the top. `layout` has the numbers of rows and columns of patches, `patch` the height and
+    width of one; pictures have the shape (n_samples, height, width).
 
-    Returns
-    -------
-    ndarray of shape (n_samples, height, width)
-
-    Examples
-    --------
     >>> from kernelweave.datasets.images import saliency_maps
     >>> saliency_maps([[0.0, 1.0]], layout=(1, 2), patch=(2, 2))
     array([[[0., 0., 1., 1.],

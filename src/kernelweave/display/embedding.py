@@ -30,9 +30,8 @@ class EmbeddingDisplay:
     """Samples in the space that a transformer found, coloured by class or by a number.
 
     Two components span the plane; one component is drawn as strips, one for each class, in which samples are spread
-    vertically at random. Filled markers are the samples of the fit, open ones new samples (crosses where nothing is
-    known about them). Made by `from_estimator`, for any fitted transformer, or by
-    `from_embedding`, for coordinates that exist already.
+    vertically at random. Filled markers are the samples of the fit, open ones new samples (crosses without y). Made by
+    `from_estimator`, for any fitted transformer, or by `from_embedding`, for coordinates that exist already.
 
     Parameters
     ----------
@@ -51,8 +50,7 @@ class EmbeddingDisplay:
         The classes in the order of their colours; None for a quantity, and without y.
     collections_ : list of matplotlib PathCollection
         What was drawn: samples (by class), then new samples (by class).
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
 
     Examples
     --------

@@ -65,10 +65,7 @@ class RegressionFitDisplay:
     ----------
     lines_ : dict from str to matplotlib Line2D
         The fits, by label.
-    axes_ : list of matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
+    axes_, ax_, figure_ : list of matplotlib Axes, the first of them, and their Figure
 
     Examples
     --------
@@ -309,10 +306,7 @@ class ConvergenceDisplay:
     ----------
     lines_ : dict from str to list of matplotlib Line2D
         By label, the line in each panel.
-    axes_ : list of matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
+    axes_, ax_, figure_ : list of matplotlib Axes, the first of them, and their Figure
 
     Examples
     --------
@@ -479,8 +473,7 @@ class ResponseSurfaceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
 
     Examples
     --------

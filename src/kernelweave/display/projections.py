@@ -98,11 +98,8 @@ class ProjectionDisplay:
         What a legend of the picture explains, for one legend of several pictures.
     classes : list
         The classes in the order of their colours; empty for a quantity, which has a colour map, and without y.
-    axes_ : list of matplotlib Axes
-        One for the gating space, if there is one, and one for each of the other spaces.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
+    axes_, ax_, figure_ : list of matplotlib Axes, the first of them, and their Figure
+        One axes for the gating space, if there is one, and one for each of the other spaces.
 
     Examples
     --------
@@ -529,10 +526,7 @@ class ProjectionImagesDisplay:
 
     Attributes
     ----------
-    axes_ : list of matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
+    axes_, ax_, figure_ : list of matplotlib Axes, the first of them, and their Figure
 
     Examples
     --------

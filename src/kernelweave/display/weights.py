@@ -62,8 +62,7 @@ class KernelWeightsDisplay:
         One for each group (bars only).
     image_ : matplotlib AxesImage
         The heat map (heat map only).
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    ax_, figure_ : matplotlib Axes and Figure
 
     Examples
     --------
@@ -288,10 +287,7 @@ class GatingDisplay:
         What was drawn.
     handles_ : list of matplotlib artists
         What a legend of the picture explains, for one legend of several pictures.
-    axes_ : list of matplotlib Axes
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
+    axes_, ax_, figure_ : list of matplotlib Axes, the first of them, and their Figure
 
     Examples
     --------
@@ -361,8 +357,7 @@ class GatingDisplay:
             Regions of the plane; samples by their strongest kernel; or one panel for each kernel. "auto" draws regions
             where X has two columns and no embedding is given, and samples by their strongest kernel otherwise.
         embedding : array of shape (n_samples, 2), optional
-            Where to draw the samples. By default the first two principal components of the features that the model
-            reads, standardised.
+            Where to draw the samples. By default the first two principal components of the features read, standardised.
         output : object, optional
             Where each class or pair of classes has kernel weights of its own, the one to draw.
         support : bool
@@ -406,8 +401,7 @@ class GatingDisplay:
         legend : bool
             Whether to explain colours, markers and lines below the picture.
         colors : mapping from str to matplotlib colour, optional
-            Colours of kernels by name, so that a kernel has one colour in several pictures; by default colours follow
-            the order of the kernels.
+            Colours of kernels by name, the same in several pictures; by default in the order of kernels.
         scatter_kw, support_kw : mapping, optional
             Further arguments of ``scatter`` for samples and for the rings of support vectors.
         boundary_kw, decision_kw : mapping, optional

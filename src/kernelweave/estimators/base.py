@@ -92,17 +92,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     )
 
     def fit_kernel(self, X: Any, y: Any) -> CombinedKernel:
-        """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or, for `MKLRegressor`, (n_samples, n_targets)
-
-        Returns
-        -------
-        CombinedKernel
-        """
+        """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only."""
         return self._fit_kernel(X, y, None)
 
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
@@ -337,12 +327,10 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def prediction_cost(self, costs: Any = None) -> float:
         """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
 
-        On explicit features, landmarks (or what else features are made of) are counted in place of support vectors.
-
         That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
         them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
         average over samples like those of the fit: support vectors with a positive weight, times the share of samples
-        with one.
+        with one. Landmarks, or what else explicit features are made of, count in place of support vectors.
 
         Parameters
         ----------

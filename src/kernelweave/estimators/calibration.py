@@ -27,9 +27,8 @@ def calibrated(model: Any, *, method: str = "sigmoid", cv: Any = 5) -> Any:
     Parameters
     ----------
     model : classifier
-        `MKLClassifier`, or a pipeline or search that ends in one. It is not changed, and may be fitted or not: a copy
-        of it is fitted with the result. A fitted model that is to stay is a ``FrozenEstimator(model)``; `fit` takes
-        samples that it has not seen then.
+        `MKLClassifier`, or a pipeline or search that ends in one. Fitted or not, it is not changed: a copy is fitted. A
+        fitted model that is to stay is a ``FrozenEstimator(model)``; `fit` takes new samples then.
     method : str
         How decision values become probabilities, as in `CalibratedClassifierCV`: "sigmoid", "isotonic" (for thousands
         of samples) or, in newer versions of scikit-learn, "temperature".

@@ -1,8 +1,7 @@
 """`MKLClassifier`: support vector and least-squares classification, with ties within rounding and soft labels.
 
-Of classes whose decision values differ by no more than rounding, the heavier one is predicted. A decision value
-f(x) = sum_i c_i k(x, z_i) + b of n terms, whose kernel values read d columns, is computed with an error of at most
-about
+Of classes whose decision values differ by no more than rounding, the heavier one is predicted. A decision value f(x) =
+sum_i c_i k(x, z_i) + b of n terms, whose kernel values read d columns, is computed with an error of at most about
 
     r(x) = (n eps + d^(1/2) eps') (1 + |b| + sum_i |c_i| (1 + |k(x, z_i)|)).
 
@@ -84,19 +83,17 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     multiclass : {"one-vs-all", "one-vs-one", "joint"}
         For more than two classes; two classes are always one binary machine. One machine per class is the cheapest and
         serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply with
-        the number of classes; one machine per pair of classes pays where columns are few and linear kernels cannot
-        separate one class from all others. "The defaults, against their alternatives" in the documentation compares
-        them.
+        their number; one machine per pair of classes pays where columns are few and linear kernels cannot separate one
+        class from all others. The documentation compares them ("The defaults, against their alternatives").
     weights : {"shared", "per-class"}
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
         and `combiner_.combiners_` holds their combiners.
     machine : {"auto", "svm", "least-squares", "squared-hinge"} or BinaryLoss
-        The loss, by name or as an object such as `machines.SquaredHinge()` or one of your own ("A machine of your own"
-        in the documentation); its parameters are reached as ``machine__<parameter>``. "auto" is "svm", the hinge loss,
-        and with an `approximation`, which needs a smooth loss, "squared-hinge"; `machine_` is which. Only
-        the support vector machine has soft labels and ``multiclass="joint"``. Least squares stores every training
-        sample, the squared hinge most of them.
+        The loss, by name or as an object such as `machines.SquaredHinge()` or your own ("A machine of your own" in the
+        documentation); its parameters are reached as ``machine__<parameter>``. "auto" is "svm", the hinge loss, and
+        with an `approximation`, which needs a smooth loss, "squared-hinge"; `machine_` is which. Only "svm" has soft
+        labels and ``multiclass="joint"``. Least squares stores every training sample, the squared hinge most of them.
     soft_labels : {None, "knn"}
         "knn": posteriors estimated as the share of each class among the `n_neighbors` nearest other training samples,
         by distance in the feature space of the mean of the normalised kernels (weights do not count there). A
@@ -147,8 +144,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         Fitted kernels, named by `kernel_names_`.
     kernel_weights_ : Series or DataFrame
         Weight by kernel name, and by class or pair with ``weights="per-class"``: what multiplies k_m(x, x) in the
-        combined kernel, averaged over the training samples where they differ. For combiners that are no sum over
-        kernels, see their docstrings.
+        combined kernel, averaged over the training samples where they differ. Combiners that are no sum define theirs.
     combiner_ : Combiner
     machine_ : str
         The loss by name ("svm", "squared-hinge", ...), or the class of the loss object.
@@ -173,8 +169,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     duality_gap_ : float
         Certified distance of `objective_` to the optimum; in float32 with what the rounding of kernel values may
         change. NaN where a kernel in use is not positive semidefinite and is not repaired (`IndefiniteKernelWarning`):
-        the dual is not concave then, the solver stops where no small change improves it (`tol`), and no gap says how
-        far that is from the best.
+        the dual is not concave then, and the solver stops where no small change improves it (`tol`).
     history_ : DataFrame
         Objective, machine solves and seconds per outer iteration.
     n_iter_ : int
@@ -287,8 +282,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
             Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : array of shape (n_samples,)
             Class labels of any type; None where X is an `OpenViews` with a target. Rows are matched by position; a
-            Series whose row labels are those of X in another order is an error, and so are such sample weights and
-            posteriors.
+            Series whose row labels are those of X in another order is an error, and so are such weights and posteriors.
         sample_weight : array of shape (n_samples,) or str, optional
             Factors of C by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a column, which
             is no part of X then.
@@ -297,10 +291,6 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
             labels in any order; or Pr(second label|x). With two classes a sample whose posterior is within 0.025 of 1/2
             is left out, with a warning: the less certain a sample is, the harder its constraint would be (see
             `machines.PosteriorMachine`).
-
-        Returns
-        -------
-        self
         """
         self._fit_kernel(X, y, sample_weight, posterior)
         return self
@@ -309,11 +299,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        fetch : callable, optional
-            As in `predict`.
+        X and `fetch` are as in `predict`.
         """
         return self._decide(X, fetch)
 

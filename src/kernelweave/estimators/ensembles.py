@@ -136,10 +136,6 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Class labels of any type.
-
-        Returns
-        -------
-        self
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
@@ -252,12 +248,7 @@ class KernelVoting(DiscriminantEnsemble):
         self.random_state = random_state
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the most votes; the more frequent class where votes stay equal.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        """
+        """Class labels, those with the most votes; the more frequent class where votes stay equal."""
         views = self._new_views(X)
         return self.classes_[views.in_blocks(len(self.kernels_) * self._state.n_samples, self._elected)]
 
@@ -356,22 +347,12 @@ class KernelSAMME(DiscriminantEnsemble):
         self.random_state = random_state
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Votes for each class, weighted by kernel: (n_samples, n_classes), or their difference for two classes.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        """
+        """Votes for each class, weighted by kernel: (n_samples, n_classes), or their difference for two classes."""
         votes = self._counted(X)
         return votes[:, 1] - votes[:, 0] if len(self.classes_) == 2 else votes
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        """
+        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class."""
         votes = self._counted(X)
         return self.classes_[votes.argmax(axis=1)]
 
@@ -558,10 +539,6 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Class labels of any type.
-
-        Returns
-        -------
-        self
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
@@ -581,23 +558,13 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        """
+        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes)."""
         views, coef = self._new_views(X), self.dual_coef_.T
         values = views.in_blocks(len(coef), lambda part: self._kernel.values(part, coef)) + self.intercept_
         return classifier_decision(self, views, values, coef)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        """
+        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class."""
         values = self.decision_function(X)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 

@@ -173,10 +173,8 @@ class Explanations(FittedKernels):
 
         Notes
         -----
-        Behind principal components x_m is less its mean, and it is the components whose length normalises a sample.
-
-        The vector is that of samples which have all views; the parts of a sample that lacks some are larger by a common
-        factor, see `combiners.WeightedSum`.
+        Behind principal components x_m is less its mean, and it is the components whose length normalises a sample. The
+        vector is that of samples with all views; parts of others are larger by a factor, see `combiners.WeightedSum`.
 
         Examples
         --------
@@ -386,8 +384,7 @@ class Explanations(FittedKernels):
         Returns
         -------
         DataFrame of shape (n_samples, n_kernels)
-            Columns are kernel names, or pairs of output and kernel name where the machine has several outputs; NaN
-            where a sample lacks the view.
+            Columns are kernel names, or pairs of output and kernel name with several outputs; NaN without the view.
         """
         views = self._new_views(X)
         coef = self._coefficients()

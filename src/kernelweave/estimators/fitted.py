@@ -64,10 +64,6 @@ class FittedKernels:
             One of `kernel_names_`.
         kernel : Precomputed or Distance of a matrix
             The kernel of the fit, extended by new ids (its method `extend`).
-
-        Returns
-        -------
-        self
         """
         check_is_fitted(self)
         if name not in self.kernel_names_:

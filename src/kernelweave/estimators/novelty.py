@@ -115,10 +115,6 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         sample_weight : array of shape (n_samples,) or str, optional
             Factors of the cost by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a
             column, which is no part of X then.
-
-        Returns
-        -------
-        self
         """
         self._fit_kernel(X, None, sample_weight)
         return self
@@ -130,26 +126,12 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     @by_blocks(dask=True)
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Signed distance to the boundary (up to a factor): negative for novelties.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        fetch : callable, optional
-            As in `predict`.
-        """
+        """Signed distance to the boundary (up to a factor): negative for novelties; X and `fetch` as in `predict`."""
         return self._decide(X, fetch)
 
     @by_blocks(dask=True)
     def score_samples(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Decision values without the offset.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        fetch : callable, optional
-            As in `predict`.
-        """
+        """Decision values without the offset; X and `fetch` are as in `predict`."""
         return self._decide(X, fetch) + self.offset_
 
     @by_blocks(dask=True)

@@ -72,8 +72,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     -----
     The data should be scaled: with a unit-diagonal kernel, `C` bounds how far one sample can move the prediction.
     Several targets should be on one scale, since `C` and `epsilon` are the same for all and a shared kernel is the one
-    that fits the largest targets best: pass
-    ``TransformedTargetRegressor(MKLRegressor(...), transformer=StandardScaler())``.
+    that fits the largest targets best: ``TransformedTargetRegressor(MKLRegressor(...), transformer=StandardScaler())``.
     Memory as in `MKLClassifier`.
 
     Examples
@@ -154,10 +153,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         sample_weight : array of shape (n_samples,) or str, optional
             Factors of C by sample, for all targets; a sample of weight 0 is left out. Of an `OpenViews` also the name
             of a column, which is no part of X then.
-
-        Returns
-        -------
-        self
         """
         self._fit_kernel(X, y, sample_weight)
         return self

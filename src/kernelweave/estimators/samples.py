@@ -57,8 +57,6 @@ WHOLE_SHARE = 0.5  # share of the free memory that X of an exact fit may take
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples in blocks, an engine over `Rows`."""
-
     engine: Engine
     kept: np.ndarray | None = None
     posterior: Any = None
@@ -368,10 +366,6 @@ class ScoreMixin:
             None where X is an `OpenViews` with a target, which is compared then.
         sample_weight : array of shape (n_samples,) or str, optional
             Of an `OpenViews` also the name of a column.
-
-        Returns
-        -------
-        float
         """
         if isinstance(X, TableInBlocks):
             if y is None:

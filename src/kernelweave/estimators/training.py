@@ -20,8 +20,7 @@ the largest k(x, x), errors E[i, j] of values are at most epsilon k. Those of di
 each other or with the labels, so that J changes by  1/2 c'E c,  which is about  1/2 epsilon k ||c||^2.  Coefficients
 are at most C and  ||c||^2 <= C sum_i |c_i| <= 2 C J,  which makes at most about  epsilon C k  of J, with targets of
 size 1. A gap that is reported contains `ROUNDINGS` times that change, so that it holds for the kernel in float64.
-Of a machine without targets coefficients add up to 1, and what counts is what rounding leaves of the
-differences of samples.
+Of a machine without targets coefficients add up to 1, and what counts is what rounding leaves of sample differences.
 
 Explicit features take three passes before training: labels and counts, the reservoir (on which kernels, normalisation
 and feature maps are fitted), and the features of every block.

@@ -47,10 +47,9 @@ from .base import Extraction, KernelTransformer, TrainingSamples, centred, indic
 class KernelOrthogonalCentroid(KernelTransformer):
     """Projection onto the span of the class centroids in the kernel's feature space.
 
-    Keeps the centroids, and with them the distances between classes, exactly: among all subspaces of that dimension
-    it has the largest trace of the between-class scatter. There is nothing to tune. Features are coordinates in an
-    orthonormal basis, their principal axes. Reference: Park and Park (2004);
-    KOC in the comparison of Wu and Farquhar (SKFE).
+    Keeps the centroids, and with them the distances between classes, exactly: among all subspaces of that dimension it
+    has the largest trace of the between-class scatter. There is nothing to tune. Features are coordinates in an
+    orthonormal basis, their principal axes. Reference: Park and Park (2004); KOC in SKFE (Wu and Farquhar).
 
     Parameters
     ----------
@@ -234,9 +233,8 @@ class AKDAQR(KernelTransformer):
 
     Maximises ``v' S_b v / v' (S_w + ridge I) v`` over directions v of unit length in the span of the centroids, which
     has one dimension per class. The approximate version takes the image of each class mean for the centroid (with the
-    linear kernel they are the same) and so computes n_classes kernel values per sample: its time is
-    O(n_samples n_features n_classes), which SKFE names as the mark of AKDA/QR. Reference: Xiong, Ye, Li, Janardan and
-    Cherkassky (2005).
+    linear kernel they are the same) and so computes n_classes kernel values per sample: its time is O(n_samples
+    n_features n_classes), the mark of AKDA/QR in SKFE. Reference: Xiong, Ye, Li, Janardan and Cherkassky (2005).
 
     Parameters
     ----------
@@ -245,8 +243,7 @@ class AKDAQR(KernelTransformer):
     n_components : int or None
         None for one per class.
     approximate : bool
-        Whether centroids are images of class means (AKDA/QR), which needs numbers to take means of; otherwise they are
-        exact (KDA/QR).
+        Whether centroids are images of class means (AKDA/QR), which takes numbers; otherwise they are exact (KDA/QR).
     ridge : float
         Added to the within-class scatter, relative to its mean eigenvalue.
     normalize : {"unit-diagonal", "unit-trace", "center", None}

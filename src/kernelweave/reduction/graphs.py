@@ -86,10 +86,6 @@ class LDAGraph(Graph):
         analysis exactly. "total" is (30), ``w'_ij = 1 / N``. Without a ridge the two are alike; with one, "total"
         prefers directions of large scatter within classes to those of little scatter between them.
 
-    References
-    ----------
-    Y.-Y. Lin, T.-L. Liu, C.-S. Fuh, Dimensionality reduction for data in multiple feature representations, 2008.
-
     Examples
     --------
     >>> import numpy as np
@@ -119,11 +115,8 @@ class PCAGraph(Graph):
 
     Maximises ``tr(A'KHKA)``, H the centring matrix, under ``A'KA = I``: kernel PCA up to a shift of the embedding. As a
     pair of graphs PCA would have eigenvalues 0 and 1 only, so the norm of the projections takes the place of the first
-    graph. Kernel weights cannot be learned from that: they stay as they begin.
-
-    References
-    ----------
-    B. Schölkopf, A. Smola, K.-R. Müller, Nonlinear component analysis as a kernel eigenvalue problem, 1998.
+    graph. Kernel weights cannot be learned from that: they stay as they begin. Reference: B. Schölkopf, A. Smola, K.-R.
+    Müller, Nonlinear component analysis as a kernel eigenvalue problem, 1998.
 
     Examples
     --------
@@ -208,16 +201,13 @@ class LPPGraph(Graph):
 
     Minimises ``sum_ij w_ij ||z_i - z_j||^2`` for ``w_ij = 1`` where one of i and j is among the `n_neighbors` nearest
     of the other, with ``sum_i d_i ||z_i - mean||^2`` held, ``d_i = sum_j w_ij`` and the mean weighted by d. Without the
-    mean the optimum would be one point for all samples wherever the kernel can express a constant.
+    mean the optimum would be one point for all samples wherever the kernel can express a constant. Reference: X. He, P.
+    Niyogi, Locality preserving projections, 2003.
 
     Parameters
     ----------
     n_neighbors : int
         Number of neighbours, at most all other samples.
-
-    References
-    ----------
-    X. He, P. Niyogi, Locality preserving projections, 2003.
 
     Examples
     --------
@@ -246,6 +236,7 @@ class LDEGraph(Graph):
 
     ``w_ij = 1`` where i and j are of one class and one of them is among the `n_neighbors` nearest of the other,
     ``w'_ij = 1`` where they are of different classes and one is among the `n_neighbors_between` nearest of the other.
+    Reference: H.-T. Chen, H.-W. Chang, T.-L. Liu, Local discriminant embedding and its variants, 2005.
 
     Parameters
     ----------
@@ -255,10 +246,6 @@ class LDEGraph(Graph):
         Where neighbours are searched. "class": `n_neighbors` within a sample's own class and `n_neighbors_between`
         outside of it, so that every sample has both. "all": among all samples before classes are compared, exactly
         (31); where classes are well apart few samples of different classes are neighbours.
-
-    References
-    ----------
-    H.-T. Chen, H.-W. Chang, T.-L. Liu, Local discriminant embedding and its variants, 2005.
 
     Examples
     --------
@@ -299,7 +286,8 @@ class MFAGraph(Graph):
 
     ``w_ij = 1`` where i and j are of one class and one is among the `n_neighbors` nearest of the other in it;
     ``w'_ij = 1`` where (i, j) is one of the `n_neighbors_between` closest pairs of a sample in some class and one
-    outside of it.
+    outside of it. Reference: S. Yan et al., Graph embedding and extensions: a general framework for dimensionality
+    reduction, 2007.
 
     Parameters
     ----------
@@ -307,10 +295,6 @@ class MFAGraph(Graph):
         Neighbours of each sample.
     n_neighbors_between : int
         Pairs of each class.
-
-    References
-    ----------
-    S. Yan et al., Graph embedding and extensions: a general framework for dimensionality reduction, 2007.
 
     Examples
     --------
@@ -356,7 +340,8 @@ class LFDAGraph(Graph):
     """Local Fisher discriminant analysis: discriminant analysis that keeps the shape of classes with several modes.
 
     With the affinity ``a_ij = exp(-d_ij^2 / (s_i s_j))``, ``s_i`` the distance to neighbour k of the same class:
-    ``w_ij = a_ij / n_{y_i}`` within a class and 0 between classes; ``w'_ij = a_ij / N`` within and ``1 / N`` between.
+    ``w_ij = a_ij / n_{y_i}`` within a class and 0 between classes; ``w'_ij = a_ij / N`` within and ``1 / N`` between
+    (Sugiyama, 2007, as `LocalFisher`).
 
     Parameters
     ----------
@@ -366,10 +351,6 @@ class LFDAGraph(Graph):
     Notes
     -----
     Memory: W and W' hold the blocks of the classes, that is the sum of squared class sizes.
-
-    References
-    ----------
-    M. Sugiyama, Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis, 2007.
 
     Examples
     --------
@@ -417,8 +398,8 @@ class SemiSupervisedGraph(Graph):
     """Semi-supervised discriminant analysis: labels for some samples, neighbours for all.
 
     Minimises ``total scatter + alpha * sum_ij w_ij ||z_i - z_j||^2`` over the scatter between classes; both scatters
-    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k
-    nearest of the other.
+    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k nearest of
+    the other. Reference: D. Cai, X. He, J. Han, Semi-supervised discriminant analysis, 2007.
 
     Parameters
     ----------
@@ -430,10 +411,6 @@ class SemiSupervisedGraph(Graph):
     Notes
     -----
     ``y`` holds the label of a sample, or -1 where it has none.
-
-    References
-    ----------
-    D. Cai, X. He, J. Han, Semi-supervised discriminant analysis, 2007.
 
     Examples
     --------
@@ -527,7 +504,6 @@ def local_affinity(squared: np.ndarray, k: int, weight: np.ndarray | None = None
 
     Reference: L. Zelnik-Manor and P. Perona, Self-tuning spectral clustering, 2004. Where a scale is 0, as it is for a
     sample with k duplicates, affinities are those of the limit: 1 to duplicates and 0 to all others.
-
     Memory: beside the distances and the affinities one n x n array at a time, two with weights.
     """
     scale = np.sqrt(_neighbor_distance(squared, k, weight))

@@ -84,8 +84,7 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features,)
         Of the training samples.
     classes_ : ndarray of shape (n_classes,)
-    n_components_ : int
-    n_features_in_ : int
+    n_components_, n_features_in_ : int
     feature_names_in_ : ndarray of str
 
     Notes
@@ -146,10 +145,6 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
             Class labels.
         sample_weight : array of shape (n_samples,), optional
             How many times each sample counts, as if it were there so often: its copies are among its neighbours.
-
-        Returns
-        -------
-        self
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
@@ -182,16 +177,7 @@ class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Features of samples, ``(X - mean_) @ components_.T``.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Features of samples, ``(X - mean_) @ components_.T``, of shape (n_samples, n_components)."""
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         return (X - self.mean_) @ self.components_.T

@@ -346,8 +346,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
     max_iter : int
         Limit on iterations; the first is A at the starting weights.
     tol : float
-        Stop where an iteration changes the objective (or 1 less the ratio trace, where that is less) by at most this
-        share.
+        Stop where an iteration changes the objective (or 1 less the ratio trace, if less) by at most this share.
     dtype : {"float64", "float32"}
         Of the base Gram matrices.
     random_state : int, RandomState or None
@@ -370,10 +369,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         Objective and seconds of each iteration.
     n_iter_ : int
     graph_ : Graph
-    kernels_ : list of Kernel
-    kernel_names_ : list of str
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    kernels_, kernel_names_, n_features_in_, feature_names_in_
+        As in `KernelVoting`.
 
     Notes
     -----
@@ -466,10 +463,6 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,), optional
             Class labels, where the graph reads them.
-
-        Returns
-        -------
-        self
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
@@ -503,16 +496,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Embed samples, new ones or those of the fit: (29).
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Embed samples, new ones or those of the fit: (29), of shape (n_samples, n_components)."""
         views = self._new_views(X)
         return views.in_blocks(len(self.alphas_), self._embedded)
 

@@ -87,10 +87,6 @@ class LeadingComponents(NamedComponents, TransformerMixin, BaseEstimator):
         X : array or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,), optional
             Targets, where the transformer needs them.
-
-        Returns
-        -------
-        self
         """
         with unchanged_on_failure(self):
             limit = check_parameters(self).n_components
@@ -101,16 +97,7 @@ class LeadingComponents(NamedComponents, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The first columns of what the transformer returns.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """The first columns of what the transformer returns, of shape (n_samples, n_components)."""
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         return self.transformer_.transform(X)[:, : self.n_components_]
@@ -173,39 +160,17 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             Targets, where the estimator has any.
         **fit_params
             Passed to the estimator's `fit`.
-
-        Returns
-        -------
-        self
         """
         self._check()
         self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Projections of samples.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Projections of samples, of shape (n_samples, n_components)."""
         return self._fitted().project(X).to_numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names ``kernel__0``, ``kernel__1``, ... of the features.
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        ndarray of str
-        """
+        """Names ``kernel__0``, ``kernel__1``, ... of the features."""
         projections = self._fitted().projections_
         return np.array([name for W in projections.values() for name in W.columns], dtype=object)
 
@@ -277,9 +242,8 @@ def reduced_svm(
     """The comparison "reduce, then linear SVM" as a pipeline: ``scale``, ``reduce``, ``svm``.
 
     Features are standardised, reduced by the criterion of the reducer, and the machine minimises ``1/2 ||w||^2 + C
-    sum_i max(0, 1 - y_i (<w, z_i> + b))`` over the reduced samples z. These are not normalised: their lengths are what
-    the reduction found, and rows of unit length in one dimension would be +1 and -1 only. Reference: Gönen (2010),
-    thesis 5.4.3.
+    sum_i max(0, 1 - y_i (<w, z_i> + b))`` over the reduced samples z. These are not normalised: the reduction found
+    their lengths, and unit rows in one dimension would be +1 or -1. See the thesis (Gönen 2010), 5.4.3.
 
     Parameters
     ----------

@@ -9,8 +9,7 @@ A criterion depends on W only through the subspace that ``Z = X W`` spans, so W 
 
     d value / dW = 2 (K M F - (K + ridge) W F'M F).
 
-Conjugate gradients need two products of K with an n x n_f matrix per iteration: one for the gradient, one for the
-direction.
+Conjugate gradients need two products of K with n x n_f matrices per iteration, for the gradient and the direction.
 
 =====================  ===================================================================
 SKFE                   here
