@@ -15,7 +15,15 @@ from sklearn.svm import SVC
 from kernelweave import MKLClassifier
 from kernelweave.combiners import LpMKL
 from kernelweave.kernels import Gaussian, Linear
-from kernelweave.recipes.search import Calibration, balanced_folds, inner_splits, search, setting_text, watched
+from kernelweave.recipes.search import (
+    Calibration,
+    Candidate,
+    balanced_folds,
+    inner_splits,
+    search,
+    setting_text,
+    watched,
+)
 
 
 @settings(deadline=None)
@@ -82,9 +90,12 @@ def problem():
 
 
 def searched(model, grid, table, y, splits):
+    return searched_together({"only": Candidate(lambda rows: clone(model), grid)}, table, y, splits)["only"]
+
+
+def searched_together(candidates, table, y, splits):
     return search(
-        lambda rows: clone(model),
-        grid,
+        candidates,
         table,
         y,
         splits,
@@ -118,6 +129,32 @@ def test_scores_and_choice_are_those_of_a_grid_search(problem, model, grid):
     train, test = splits[1]
     alone = clone(model).set_params(**found.setting).fit(table.iloc[train], y[train])
     np.testing.assert_allclose(found.values[test], alone.decision_function(table.iloc[test]), atol=1e-3)
+
+
+def test_candidates_share_kernels_and_are_chosen_as_alone(problem):
+    table, y, splits = problem
+    fits = []
+
+    class Counted(Gaussian):
+        def fit(self, *args, **options):
+            fits.append(self.view)
+            return super().fit(*args, **options)
+
+    def machine(kernels, combiner=None):
+        return lambda rows: MKLClassifier(kernels, combiner, tol=1e-6)
+
+    first, second = ("a", Counted("a")), ("b", Counted("b"))
+    candidates = {
+        "mean": Candidate(machine([first, second]), {"C": (0.1, 1.0)}),
+        "lp": Candidate(machine([first, second], LpMKL()), {"C": (1.0,)}),
+        "other": Candidate(lambda rows: SVC(), {"C": (1.0, 10.0)}),
+    }
+    found = searched_together(candidates, table, y, splits)
+    assert sorted(fits) == ["a"] * 3 + ["b"] * 3  # once for each fold
+    for name, candidate in candidates.items():
+        alone = searched_together({name: candidate}, table, y, splits)[name]
+        assert found[name].setting == alone.setting
+        np.testing.assert_allclose(found[name].values, alone.values, atol=1e-6)
 
 
 def test_the_first_of_equal_settings_wins(problem):

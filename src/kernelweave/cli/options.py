@@ -21,8 +21,8 @@ from .._version import __version__
 from .messages import one_line
 
 METHODS = (
-    *("alone:VIEW", "concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected"),
-    *("stacking", "linear", "forest", "boosting"),
+    *("auto", "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales", "convex"),
+    *("localized", "projected", "stacking", "linear", "forest", "boosting"),
 )
 EXAMPLES = {
     "compare": "kernelweave compare rna.csv protein.csv clinical.tsv --target labels.csv:diagnosis --id sample "
@@ -238,7 +238,7 @@ def _add_fit(commands: Any) -> None:
     )
     _add_training_files(parser)
     _add_out(parser, Path("model.kw"), "file of the model (default model.kw)")
-    parser.add_argument("--method", default="mean", metavar="METHOD", help=f"{', '.join(METHODS)} (default mean)")
+    parser.add_argument("--method", default="auto", metavar="METHOD", help=f"{', '.join(METHODS)} (default auto)")
     _add_in_blocks(parser)
     _add_scoring(parser)
     _add_run_options(parser)

@@ -29,8 +29,8 @@ FOLDS, QUICK_FOLDS = 5, 3
 QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
 # The order of work, what takes least first, so that a run that is stopped early has most methods.
 _BY_COST = (
-    *(ALONE, "linear", "concatenation", "mean", "least-squares", "stacking", "lp", "convex"),
-    *("boosting", "forest", "localized"),
+    *(ALONE, "linear", "concatenation", "mean", "least-squares", "stacking", "lp", "lp-least-squares"),
+    *("lp-scales", "convex", "boosting", "forest", "auto", "localized"),
 )
 _NAMED = 5
 

@@ -25,6 +25,7 @@ from ..datasets import load_dataset
 from ..datasets.loading import data_folder
 from ..model_selection import Split
 from ..recipes.scoring import Scoring
+from ..recipes.search import remembering
 from .cells import Cells, CellStore, Progress, data_digest, described, frame_digest, measure_cells
 from .comparison import Comparison, Measure, Problem
 from .out_of_fold import Judge, OutOfFold, out_of_fold_table
@@ -341,11 +342,12 @@ class _Row:
         if self.comparison.is_tolerant:
             measure = partial(_tolerated, measure)
 
+        known: list[Any] = []  # what "auto" chooses from has been fitted for other rows of the table
+
         def records(contender: str) -> Records:
-            found = [
-                measure(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()
-            ]
-            return found
+            with remembering(known):
+                tried = self.tried[contender].items()
+                return [measure(label, model, self.problem, split, parts) for label, model in tried]
 
         return records
 
@@ -444,7 +446,7 @@ def measure_candidate(
     else:
         same = np.array_equal(split.validation, split.test)
         validation = test if same else problem.error(fitted, parts[1], split.validation)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - start + getattr(fitted, "spared_seconds_", 0.0)
     return {"candidate": label, "validation": validation, "test": test, "seconds": seconds} | predictions | chosen
 
 

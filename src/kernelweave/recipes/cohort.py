@@ -5,8 +5,10 @@ Its fit decides what columns hold, searches the settings of the method, fits the
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,7 @@ from ..validation.schemas import (
     text,
 )
 from ..views import TableInBlocks
+from .choice import Selection, chosen, class_offsets
 from .drift import CohortSummary
 from .extension import extended
 from .importance import MOST_AVERAGED, feature_importance
@@ -69,9 +72,19 @@ from .kinds import (
 )
 from .layout import TableLayout, ViewColumns
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
-from .methods import QUICK_PARTS, ModelMaker, grid_of, method_layout, needed_views, reason_against
+from .methods import (
+    AUTO,
+    QUICK_PARTS,
+    ModelMaker,
+    grid_of,
+    method_layout,
+    method_names,
+    needed_views,
+    portfolio,
+    reason_against,
+)
 from .scoring import positive_place, scoring_named
-from .search import Calibration, Found, fitted, inner_splits, search
+from .search import Calibration, Candidate, Found, KnownFit, fitted, inner_splits, known_fits, search
 from .values import CohortValues
 
 
@@ -93,13 +106,15 @@ class CohortModel(CohortValues, BaseEstimator):
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
     linear and a Gaussian kernel, chooses the method's setting by inner cross-validation, fits it to all samples, and
-    calibrates its decision values. The method's model minimises what its own docstring states.
+    calibrates its decision values. The method's model minimises what its own docstring states; the default "auto" takes
+    the one of five methods, kernel machines and a random forest, that is best by inner validation.
 
     Parameters
     ----------
     method : str
-        "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected", "stacking",
-        "linear" (logistic or ridge regression), "forest" or "boosting"; see `method_names`.
+        "auto", "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales", "convex",
+        "localized", "projected", "stacking", "linear" (logistic or ridge regression), "forest" or "boosting"; see
+        `method_names`. What "auto" chooses from may improve in later versions; another name fixes the method.
     matrices : mapping from name to DataFrame, or None
         Similarity matrices, with the samples' ids as labels of rows and columns. X has a column of the matrix's name
         with the id of each sample in it; a sample without an id lacks that view.
@@ -221,6 +236,8 @@ class CohortModel(CohortValues, BaseEstimator):
             "_needs": several(text),
             "model_": object_of((MKLClassifier, MKLRegressor, "StackedViews", "ColumnModel")),
             "calibration_": maybe(object_of(Calibration)),
+            "method_": optional(text),
+            "offsets_": optional(maybe(numbers("offsets"))),
             "cohort_": optional(object_of(CohortSummary)),
             "na_values": optional(maybe(several(_cell))),
         },
@@ -229,7 +246,7 @@ class CohortModel(CohortValues, BaseEstimator):
 
     def __init__(
         self,
-        method: str = "mean",
+        method: str = "auto",
         *,
         matrices: Any = None,
         kinds: Any = None,
@@ -291,6 +308,7 @@ class CohortModel(CohortValues, BaseEstimator):
                     return fit_in_blocks(self, X, y, groups)
                 X, y = in_memory(self, X, y)
             check_row_labels(X, y=y, groups=groups)
+            source = X
             X, _ = check_training_data(self, X)
             self.decisions_: list[str] = []
             targets = self._fit_task(y, X.shape[0])
@@ -301,7 +319,8 @@ class CohortModel(CohortValues, BaseEstimator):
             table, present = self._fit_views(layout, X)
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
-            self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
+            known = known_fits(self, source, targets)
+            self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own, known)
             self._count_lacking(targets, kept)
             self.n_samples_ = X.shape[0]
             self.cohort_ = CohortSummary.of(X, self.kinds_, given.matrices)
@@ -451,6 +470,8 @@ class CohortModel(CohortValues, BaseEstimator):
         if decided.any():
             found = self.model_.contributions(table if decided.all() else table.iloc[decided])
             parts[decided] = self._of_all_classes(self.model_, found.to_numpy().reshape(len(found), -1, len(names)))
+            offsets = getattr(self, "offsets_", None)
+            parts[decided, :, -1] += 0.0 if offsets is None else offsets
         if self.task_ == "regression":
             parts *= self.target_scale_
             parts[:, :, -1] += self.target_mean_
@@ -616,7 +637,13 @@ class CohortModel(CohortValues, BaseEstimator):
         return kept
 
     def _fit_model(
-        self, given: Any, table: pd.DataFrame, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
+        self,
+        given: Any,
+        table: pd.DataFrame,
+        present: np.ndarray,
+        targets: np.ndarray,
+        groups: np.ndarray | None,
+        known: dict[str, KnownFit],
     ) -> None:
         options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
         matrices = {}
@@ -624,28 +651,91 @@ class CohortModel(CohortValues, BaseEstimator):
             if view.is_matrix:
                 matrices[view.name] = Precomputed(given.matrices[view.name], view.name, repair="clip")
                 self.decisions_ += about_matrix(matrices[view.name], table)
-        maker = ModelMaker(
-            self.method, self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation
-        )
-        if self.task_ == "classification" and given.class_weight != "auto":
-            maker.class_weight = given.class_weight
         is_classes = self.task_ == "classification"
+        weight = given.class_weight if is_classes and given.class_weight != "auto" else None
+        shared = (self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation, weight)
+        members = portfolio(self._layout, table, given.approximation) if self.method == AUTO else [self.method]
+        makers = {member: ModelMaker(member, *shared) for member in members}
         y = self.classes_[targets] if is_classes else targets
-        found = self._search(given, maker, table, present, targets, groups)
-        self.setting_, self.settings_, self.validation_score_ = found.setting, found.table, found.score
-        model = maker.model(table, present).set_params(**found.setting)
-        if given.verbose and "verbose" in model.get_params(deep=False):
-            model.set_params(verbose=given.verbose)
-        self.decisions_ += maker.notes
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always", UserWarning)
-            self.model_ = fitted(model, table, y, groups)
-        self._pass_on(issued)
+        splits = self._splits(given, makers[next(iter(makers))], present, targets, groups)
+        found = self._search(given, makers, table, present, y, splits, groups, known)
+        choice = chosen(found, y, splits, self._score)
+        self._store_choice(choice, found)
+        one = known.setdefault(choice.method, KnownFit(choice.found))
+        if one.model is None:
+            self._fit_all(one, given, makers[choice.method], table, present, y, groups)
+        else:
+            self.spared_seconds_ += one.fit_seconds
+        self.decisions_ += one.notes
+        self.model_ = one.model
+        self._pass_on(one.issued)
         self._store_use()
         self._store_means(table)
         self.calibration_ = None
-        if is_classes and given.calibrate:
-            self.calibration_ = self._calibrated(found.values, targets, table)
+        if is_classes:
+            values = self._with_offsets(choice.found.values, targets, y, splits)
+            if given.calibrate:
+                self.calibration_ = self._calibrated(values, targets, table)
+
+    def _store_choice(self, choice: Selection, found: Mapping[str, Found]) -> None:
+        self.method_, self.portfolio_ = choice.method, None
+        self.setting_, self.settings_, self.validation_score_ = (
+            choice.found.setting,
+            choice.found.table,
+            choice.found.score,
+        )
+        if self.method != AUTO:
+            return
+        self.setting_ = {"method": choice.method} | self.setting_
+        self.settings_ = pd.concat(
+            [
+                own.table.assign(setting=(f"method={name}, " + own.table["setting"]).str.removesuffix(", "))
+                for name, own in found.items()
+            ],
+            ignore_index=True,
+        )
+        self.portfolio_ = choice.table
+        sentence = choice.sentence(method_names(self.task_, self._layout.names))
+        self.decisions_ += [] if sentence is None else [sentence]
+
+    @staticmethod
+    def _fit_all(
+        one: KnownFit,
+        given: Any,
+        maker: ModelMaker,
+        table: pd.DataFrame,
+        present: np.ndarray,
+        y: np.ndarray,
+        groups: np.ndarray | None,
+    ) -> None:
+        """Fit the method with the setting that was found to all samples."""
+        start = time.perf_counter()
+        model = maker.model(table, present).set_params(**one.found.setting)
+        if given.verbose and "verbose" in model.get_params(deep=False):
+            model.set_params(verbose=given.verbose)
+        with warnings.catch_warnings(record=True) as issued:
+            warnings.simplefilter("always", UserWarning)
+            one.model = fitted(model, table, y, groups)
+        one.issued, one.notes, one.fit_seconds = list(issued), list(maker.notes), time.perf_counter() - start
+
+    def _with_offsets(
+        self, values: np.ndarray, targets: np.ndarray, y: np.ndarray, splits: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
+        """Out-of-fold decision values with the class offsets, where these are worth having."""
+        is_balanced = self.scoring_ == "balanced_accuracy"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of resamples without some class
+            offsets = class_offsets(values, targets, y, splits, self._score, is_balanced=is_balanced)
+        if offsets is None:
+            return values
+        self.offsets_ = offsets[0]
+        gain = offsets[1]
+        self.decisions_.append(
+            f"Decision values have an offset for each class: the inner score rises by {gain:.3f}, to "
+            f"{self.validation_score_ + gain:.3f}."
+        )
+        self.validation_score_ += gain
+        return values + offsets[0]
 
     def _store_use(self) -> None:
         """Store which views the fitted model reads, and how many samples it compares new ones with."""
@@ -673,21 +763,15 @@ class CohortModel(CohortValues, BaseEstimator):
 
     def _read_views(self) -> list[str]:
         active = getattr(self.model_, "active_kernels_", None)
-        if active is None or self.method in ("localized", "concatenation"):
+        if active is None or self.method_ in ("localized", "concatenation"):
             return self._needs
         pairs = zip(self.model_.kernel_names_, self.model_.kernels_, strict=True)
         read = {kernel.view for name, kernel in pairs if name in active}
         return [name for name in self._needs if name in read] or self._needs
 
-    def _search(
-        self,
-        given: Any,
-        maker: ModelMaker,
-        table: pd.DataFrame,
-        present: np.ndarray,
-        targets: np.ndarray,
-        groups: np.ndarray | None,
-    ) -> Found:
+    def _splits(
+        self, given: Any, maker: ModelMaker, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         is_classes = self.task_ == "classification"
         quick = given.effort == "quick"
         labels = targets if is_classes else np.zeros(len(targets), dtype=int)
@@ -699,26 +783,55 @@ class CohortModel(CohortValues, BaseEstimator):
                 splits.append((train, test))
         if not splits:
             self.decisions_.append("There are too few samples, classes or groups for inner validation.")
+        return splits
+
+    def _search(
+        self,
+        given: Any,
+        makers: Mapping[str, ModelMaker],
+        table: pd.DataFrame,
+        present: np.ndarray,
+        y: np.ndarray,
+        splits: Sequence[tuple[np.ndarray, np.ndarray]],
+        groups: np.ndarray | None,
+        known: dict[str, KnownFit],
+    ) -> dict[str, Found]:
+        """What inner validation finds for each method; nothing is fitted again for those that are known."""
+        is_classes = self.task_ == "classification"
         several = is_classes and len(self.classes_) > 2
         tries_weights = is_classes and given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
+        maker = next(iter(makers.values()))  # members of a portfolio read the same views
 
         def decide(model: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            known = maker.decidable(present[train], present[test])
-            return self._with_constants(model, table.iloc[test], known)
+            return self._with_constants(model, table.iloc[test], maker.decidable(present[train], present[test]))
 
+        def candidate(name: str) -> Candidate:
+            make = replace(makers[name], effort="quick").model if name in on_trial else makers[name].model
+            grid = grid_of(name, given.effort, self.task_, tries_weights)
+            return Candidate(lambda rows: make(table.iloc[rows], present[rows]), grid)
+
+        # A forest of fewer trees takes less time, and its score is hardly worse.
+        on_trial = ["forest"] if len(makers) > 1 else []
+        self.spared_seconds_ = sum(known[name].seconds for name in makers if name in known)
+        missing = {name: candidate(name) for name in makers if name not in known}
+        start = time.perf_counter()
+        self.offsets_ = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
-            return search(
-                lambda rows: maker.model(table.iloc[rows], present[rows]),
-                grid_of(self.method, given.effort, self.task_, tries_weights),
+            found = search(
+                missing,
                 table,
-                self.classes_[targets] if is_classes else targets,
+                y,
                 splits,
                 groups=groups,
                 decide=decide,
                 score=self._score,
+                losses=self._losses,
                 shape=(len(table), len(self.classes_)) if several else (len(table),),
             )
+        seconds = (time.perf_counter() - start) / max(len(missing), 1)
+        known |= {name: KnownFit(own, seconds) for name, own in found.items() if name not in on_trial}
+        return {name: known[name].found if name in known else found[name] for name in makers}
 
     def _count_lacking(self, targets: np.ndarray, kept: np.ndarray) -> None:
         """Let inner scores count the samples that the fit leaves out too, so that scores of all methods compare."""

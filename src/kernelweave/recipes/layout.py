@@ -51,6 +51,7 @@ class ViewColumns:
     # (n_columns,): of a view of numbers without gaps: the means, which fill gaps of new samples
     means: np.ndarray | None = None
     is_log: bool = False  # whether each of its numbers x is taken as log(1 + x)
+    from_sparse: bool = False  # whether it is a sparse view whose columns stand in the table one by one, beside others
 
     _saved = Schema(
         {
@@ -61,6 +62,7 @@ class ViewColumns:
             "is_sparse": flag,
             "means": maybe(numbers("own")),
             "is_log": optional(flag),
+            "from_sparse": optional(flag),
         }
     )
 
@@ -257,7 +259,8 @@ def _with_means(view: ViewColumns, table: pd.DataFrame) -> ViewColumns:
 def _dense(view: ViewColumns) -> ViewColumns:
     if not view.is_sparse:
         return view
-    return replace(view, names=[f"{view.name}{SEPARATOR}{name}" for name in view.names], is_sparse=False)
+    names = [f"{view.name}{SEPARATOR}{name}" for name in view.names]
+    return replace(view, names=names, is_sparse=False, from_sparse=True)
 
 
 def _column(X: Any, position: int) -> np.ndarray:

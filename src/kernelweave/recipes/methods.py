@@ -1,20 +1,23 @@
 """The methods by name: the views that each reads, the settings that it tries, and its unfitted model.
 
-===============  ==============================================================================================
-method           model
-===============  ==============================================================================================
-alone:VIEW       the mean of the linear and the Gaussian kernel of one view
-concatenation    the mean of a linear and a Gaussian kernel over the columns of all views
-mean             the mean of the linear and the Gaussian kernels of all views, and of similarity matrices
-least-squares    the same kernel with the least-squares machine: kernel ridge regression, or its classifier
-lp, convex       the same kernels with learned weights (`LpMKL`, `ConvexMKL`)
-localized        the same kernels with weights that depend on the sample (`Localized`)
-projected        a learned projection of each view (`Projected`)
-stacking         a regression on the decision values of each view's own model
-linear           logistic or ridge regression on all columns
-forest           random forest on all columns
-boosting         gradient boosting on all columns
-===============  ==============================================================================================
+==================  ===========================================================================================
+method              model
+==================  ===========================================================================================
+auto                the one of `PORTFOLIO` whose inner score is best, the first of equal ones
+alone:VIEW          the mean of the kernels of one view
+concatenation       the mean of the kernels over the columns of all views
+mean                the mean of the kernels of all views (see `preparation`), and of similarity matrices
+least-squares       the same kernel with the least-squares machine: kernel ridge regression, or its classifier
+lp, convex          the same kernels with learned weights (`LpMKL`, `ConvexMKL`)
+lp-least-squares    `LpMKL` with the least-squares machine
+lp-scales           the same, with kernels of numbers that are centred but not scaled beside those of scaled ones
+localized           the same kernels as of "mean" with weights that depend on the sample (`Localized`)
+projected           a learned projection of each view (`Projected`)
+stacking            a regression on the decision values of each view's own model
+linear              logistic or ridge regression on all columns
+forest              random forest on all columns
+boosting            gradient boosting on all columns
+==================  ===========================================================================================
 
 Every method has settings for each effort: the options of its model, which are fixed, and a grid of parameters, of
 which inner validation chooses. Values stand in the order in which they win where scores are equal: the simplest first.
@@ -36,7 +39,16 @@ from ..kernels import Gaussian, Kernel, Linear, Precomputed
 from ..validation import shown
 from .kinds import as_frame, column_kinds, given_kinds
 from .layout import TableLayout, ViewColumns
-from .preparation import joined_transformer, reduced, view_kernels, view_transformer
+from .preparation import (
+    has_scales,
+    has_unit_rows,
+    joined_transformer,
+    may_have_scales,
+    reduced,
+    unscaled_kernels,
+    view_kernels,
+    view_transformer,
+)
 
 # C of kernel machines, by task and effort: the kernels have a unit diagonal and regressions a target of variance 1.
 _COSTS: dict[str, dict[str, Sequence[float]]] = {
@@ -87,12 +99,19 @@ def model_options(method: str, effort: str) -> dict[str, Any]:
 
 
 ALONE = "alone:"
+AUTO = "auto"
+# Simpler ones come first. All read the same views, and share folds and, but for the forest, kernels.
+PORTFOLIO = ("mean", "least-squares", "lp-least-squares", "lp-scales", "forest")
 _JOINED = ("concatenation", "linear", "forest", "boosting")
+_LEAST_SQUARES = ("least-squares", "lp-least-squares", "lp-scales")
+_COMBINERS = {"lp-least-squares": "lp", "lp-scales": "lp"}  # of other methods, that of their own name or the mean
 _LABELS = {
     "concatenation": "concatenation",
     "mean": "mean of kernels",
     "least-squares": "mean, least squares",
     "lp": "lp MKL",
+    "lp-least-squares": "lp MKL, least squares",
+    "lp-scales": "lp MKL, two scales",
     "convex": "convex MKL",
     "localized": "localized MKL",
     "projected": "projected MKL",
@@ -100,6 +119,7 @@ _LABELS = {
     "linear": "logistic regression",
     "forest": "random forest",
     "boosting": "gradient boosting",
+    AUTO: "the best by inner validation",
 }
 # Methods that people would otherwise take; a key that ends in a colon stands for those that begin with it.
 SIMPLE = (ALONE, "concatenation", "linear", "forest", "boosting")
@@ -175,12 +195,26 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
     return reasons
 
 
+def portfolio(layout: TableLayout, table: pd.DataFrame, approximation: Any) -> list[str]:
+    """The members of `PORTFOLIO` that differ for some data.
+
+    Numbers on two scales are of use where they have scales, and a forest reads columns in memory, best those that are
+    not sparse.
+    """
+    left_out = [] if any(has_scales(view, table) for view in layout.views) else ["lp-scales"]
+    if approximation is not None or any(view.is_matrix or has_unit_rows(view, table) for view in layout.views):
+        left_out.append("forest")
+    return [method for method in PORTFOLIO if method not in left_out]
+
+
 def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
     if not layout.views:
         return "no column can be used"
     columns = [view for view in layout.views if not view.is_matrix]
     if joins_columns(method) and not columns:
         return "it needs columns, and there are only similarity matrices"
+    if method == "lp-scales" and not any(may_have_scales(view) for view in columns):
+        return "no view has several columns of numbers, and so no scales"
     if method in _JOINED and any(view.is_sparse for view in columns) and not all(view.is_sparse for view in columns):
         cells = n_samples * sum(len(view.names) for view in columns if view.is_sparse)
         if cells > _MOST_DENSE:
@@ -239,9 +273,10 @@ class ModelMaker:
         return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]
 
     def _combiner(self, present: np.ndarray) -> Any:
-        if self.method not in NAMED:
+        name = _COMBINERS.get(self.method, self.method)
+        if name not in NAMED:
             return Mean()
-        combiner = combiner_named(self.method).set_params(**model_options(self.method, self.effort))
+        combiner = combiner_named(name).set_params(**model_options(self.method, self.effort))
         return combiner.set_params(inputs=self._gating_inputs(present)) if self.method == "localized" else combiner
 
     def _gating_inputs(self, present: np.ndarray) -> Any:
@@ -258,8 +293,11 @@ class ModelMaker:
             if view.is_matrix:
                 found.append((view.name, self.matrices[view.name]))
                 continue
-            kernels = view_kernels(view, self._transformer(view, table))
+            transformer = self._transformer(view, table)
+            kernels = view_kernels(view, table, transformer)
             found += kernels[:1] if self.method == "projected" else kernels
+            if self.method == "lp-scales" and has_scales(view, table):
+                found += unscaled_kernels(view, table)
         return found
 
     def _transformer(self, view: ViewColumns, table: pd.DataFrame) -> Any:
@@ -275,13 +313,16 @@ class ModelMaker:
 
     def _joined_kernels(self, table: pd.DataFrame) -> list[tuple[str, Kernel]]:
         transformer = joined_transformer(self.layout, table)
-        return [("linear", Linear(transformer=transformer)), ("gaussian", Gaussian(transformer=transformer))]
+        linear: list[tuple[str, Kernel]] = [("linear", Linear(transformer=transformer))]
+        if all(has_unit_rows(view, table) for view in self.layout.views):
+            return linear
+        return [*linear, ("gaussian", Gaussian(transformer=transformer))]
 
     def _machine(self, kernels: list[tuple[str, Kernel]], combiner: Any) -> MKLClassifier | MKLRegressor:
         if not kernels:
             raise ValueError(f"the method {self.method!r} finds no view that at least two training samples have")
         options = {**self.options, "approximation": self.approximation}
-        if self.method == "least-squares":
+        if self.method in _LEAST_SQUARES:
             options["machine"] = "least-squares"
         if self.task == "classification":
             return MKLClassifier(kernels, combiner, **options)

@@ -1,4 +1,4 @@
-"""Transformers and kernels of a view, from the kinds of its columns.
+"""Transformers and kernels of a view, from the kinds of its columns: the one preparation of all methods.
 
 ===========================  ==============================================================================
 columns                      prepared by
@@ -6,12 +6,16 @@ columns                      prepared by
 numbers, without gaps        scaled to mean 0 and variance 1; a gap in a new sample is taken as the mean
 numbers, with gaps           gaps become the median; then scaled
 categories                   one column of 0 and 1 for each; rare ones are pooled with unknown ones
-text                         TF-IDF of its words
-sparse, counts               TF-IDF (not centred)
+text                         TF-IDF of its words, rows of unit length
+counts, sparse or not        TF-IDF, rows of unit length; a gap is 0
+sparse, not negative         rows of unit length
 sparse, other numbers        divided by the largest value of each column (not centred)
 ===========================  ==============================================================================
 
-Only transformers that a saved model can hold are used.
+A sparse view has counts where all its values are whole numbers and none is negative. A table that is not sparse has
+them where most values are 0, most others 1, and some are larger, so that grey values of images are none. Text,
+counts and rows of unit length get a linear kernel, other views a linear and a Gaussian one. Models of all columns read
+the same, view by view, side by side. Only transformers that a saved model can hold are used.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, OneHotEncoder, StandardScaler
 
 from ..kernels import Gaussian, Kernel, Linear
 from .kinds import CATEGORY, NUMBER, TEXT
@@ -36,23 +40,72 @@ from .layout import TableLayout, ViewColumns
 
 RARE_CATEGORY = 2  # training samples; categories of fewer are pooled
 MOST_WORDS = 20_000  # of a column of documents
+_FEWEST_COUNTED = 20  # columns of a table that is not sparse, to have counts
+
+NUMBERS, COUNTS, PARTS = "numbers", "counts", "parts"  # what a view of numbers holds; parts: not negative, mostly 0
+
+
+def values_of(view: ViewColumns, table: pd.DataFrame) -> str:
+    """What a view of numbers holds: counts, other numbers of which none is negative and most are 0, or any."""
+    if view.is_sparse:
+        return _of_sparse(table[view.name].array.matrix.data)
+    if set(view.kinds) != {NUMBER}:
+        return NUMBERS
+    values = table[view.names].to_numpy(dtype=np.float64)
+    if view.from_sparse:
+        return _of_sparse(values[np.isfinite(values)])
+    return COUNTS if len(view.names) >= _FEWEST_COUNTED and _are_counts(values) else NUMBERS
+
+
+def _of_sparse(values: np.ndarray) -> str:
+    if (values < 0).any():
+        return NUMBERS
+    return COUNTS if (values == np.round(values)).all() else PARTS
+
+
+def _are_counts(values: np.ndarray) -> bool:
+    known = values[~np.isnan(values)]
+    others = known[known != 0.0]
+    if not len(others) or 2 * len(others) >= len(known) or others.min() < 1.0 or not others.max() > 1.0:
+        return False
+    return bool((others == np.round(others)).all() and 2 * (others == 1.0).sum() > len(others))
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
+    holds = values_of(view, table)
     if view.is_sparse:
-        return _sparse_transformer(table[view.name].array.matrix)
-    part = table[view.names]
+        return _sparse_transformer(holds)
+    if holds != NUMBERS:
+        return _zeros_and(_sparse_transformer(holds))
     if view.kinds == [TEXT]:
         return _words()
     if view.means is not None:
         return StandardScaler()  # gaps of new samples are filled in the table
-    return _columns_transformer(view.kinds, part)
+    return _columns_transformer(view.kinds, table[view.names])
 
 
 def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:
-    if all(view.is_sparse for view in layout.views):
-        return MaxAbsScaler()
-    return _columns_transformer([kind for view in layout.views for kind in view.kinds], table)
+    """The transformer of the columns of all views: those of rows of unit length view by view, others together."""
+    steps: list[tuple[str, Any, Any]] = []
+    others: list[tuple[int, str]] = []
+    start = 0
+    for number, view in enumerate(layout.views):
+        places = list(range(start, start + len(view.names)))
+        start += len(places)
+        holds = values_of(view, table)
+        if view.is_sparse:
+            steps.append((f"view{number}", _sparse_transformer(holds), places))
+        elif holds != NUMBERS:
+            steps.append((f"view{number}", _zeros_and(_sparse_transformer(holds)), places))
+        else:
+            others += zip(places, view.kinds, strict=True)
+    if not steps:
+        return _columns_transformer([kind for _, kind in others], table)
+    if len(steps) == len(layout.views) == 1:
+        return steps[0][1]
+    if others:
+        steps = _column_steps([place for place, _ in others], [kind for _, kind in others], table) + steps
+    return ColumnTransformer(steps)
 
 
 def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest: int, components: int) -> Any:
@@ -70,7 +123,7 @@ def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> 
     if view.is_sparse:
         return len(view.names), True
     if set(view.kinds) == {NUMBER}:
-        return len(view.names), False
+        return len(view.names), values_of(view, table) != NUMBERS
     present = _present(view, table)
     part = table.loc[present, view.names]
     given = part.iloc[:, 0].tolist() if view.kinds == [TEXT] else part
@@ -78,12 +131,35 @@ def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> 
     return values.shape[1], hasattr(values, "tocsr")
 
 
-def view_kernels(view: ViewColumns, transformer: Any) -> list[tuple[str, Kernel]]:
-    name = view.name
+def view_kernels(view: ViewColumns, table: pd.DataFrame, transformer: Any) -> list[tuple[str, Kernel]]:
+    linear = (f"{view.name}-linear", Linear(view.name, transformer=transformer))
+    if has_unit_rows(view, table):
+        return [linear]
+    return [linear, (f"{view.name}-gaussian", Gaussian(view.name, transformer=transformer))]
+
+
+def unscaled_kernels(view: ViewColumns, table: pd.DataFrame) -> list[tuple[str, Kernel]]:
+    """Kernels of numbers that are centred but not scaled, so that large ones count more."""
+    scale = StandardScaler(with_std=False)
+    transformer = scale if view.means is not None else _numbers(table[view.names].to_numpy(np.float64), scale)
     return [
-        (f"{name}-linear", Linear(name, transformer=transformer)),
-        (f"{name}-gaussian", Gaussian(name, transformer=transformer)),
+        (f"{view.name}-unscaled-linear", Linear(view.name, transformer=transformer)),
+        (f"{view.name}-unscaled-gaussian", Gaussian(view.name, transformer=transformer)),
     ]
+
+
+def has_scales(view: ViewColumns, table: pd.DataFrame) -> bool:
+    """Whether a view has several columns of numbers, which `unscaled_kernels` weight by their scales."""
+    return may_have_scales(view) and not has_unit_rows(view, table)
+
+
+def may_have_scales(view: ViewColumns) -> bool:
+    return set(view.kinds) == {NUMBER} and len(view.names) > 1 and not view.is_sparse
+
+
+def has_unit_rows(view: ViewColumns, table: pd.DataFrame) -> bool:
+    """Whether the prepared rows have unit length, so that a linear kernel compares all that a Gaussian one would."""
+    return view.kinds == [TEXT] or values_of(view, table) != NUMBERS
 
 
 def _present(view: ViewColumns, table: pd.DataFrame) -> np.ndarray:
@@ -93,37 +169,46 @@ def _present(view: ViewColumns, table: pd.DataFrame) -> np.ndarray:
 
 def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
     """The transformer of dense columns of these kinds; columns go by position, so that names may be anything."""
-    numbers = [place for place, kind in enumerate(kinds) if kind == NUMBER]
-    if len(numbers) == len(kinds):
-        return _numbers(part.to_numpy(dtype=np.float64), part)
+    if set(kinds) == {NUMBER}:
+        return _numbers(part.to_numpy(dtype=np.float64))
+    return ColumnTransformer(_column_steps(range(len(kinds)), kinds, part))
+
+
+def _column_steps(places: Sequence[int], kinds: Sequence[str], table: pd.DataFrame) -> list[tuple[str, Any, Any]]:
+    by_kind = {kind: [place for place, own in zip(places, kinds, strict=True) if own == kind] for kind in set(kinds)}
     steps: list[tuple[str, Any, Any]] = []
-    if numbers:
-        steps.append(("numbers", _numbers(part.iloc[:, numbers].to_numpy(dtype=np.float64), part), numbers))
-    categories = [place for place, kind in enumerate(kinds) if kind == CATEGORY]
-    if categories:
+    if numbers := by_kind.get(NUMBER):
+        there = table.notna().to_numpy().any(axis=1)  # samples that lack all views have no gaps
+        values = table.iloc[:, numbers].to_numpy(dtype=np.float64)[there]
+        steps.append(("numbers", _numbers(values, is_whole=False), numbers))
+    if categories := by_kind.get(CATEGORY):
         encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
         steps.append(("categories", encoder, categories))
-    texts = [place for place, kind in enumerate(kinds) if kind == TEXT]
-    steps += [(f"text{number}", _words(), place) for number, place in enumerate(texts)]
-    return ColumnTransformer(steps)
+    return steps + [(f"text{number}", _words(), place) for number, place in enumerate(by_kind.get(TEXT, []))]
 
 
-def _numbers(values: np.ndarray, part: pd.DataFrame) -> Any:
-    there = part.notna().to_numpy().any(axis=1)  # samples that lack the whole view have no gaps
-    if np.isnan(values[there]).any():
+def _numbers(values: np.ndarray, scale: Any = None, *, is_whole: bool = True) -> Any:
+    """Of columns of numbers; rows of gaps only are samples that lack the view, if the columns are a whole view."""
+    scale = StandardScaler() if scale is None else scale
+    missing = np.isnan(values)
+    if missing[~missing.all(axis=1) if is_whole else slice(None)].any():
         median = SimpleImputer(strategy="median", keep_empty_features=True)
-        return Pipeline([("impute", median), ("scale", StandardScaler())])
+        return Pipeline([("impute", median), ("scale", scale)])
     fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
-    return Pipeline([("scale", StandardScaler()), ("impute", fill)])
+    return Pipeline([("scale", scale), ("impute", fill)])
 
 
 def _words() -> Any:
     return TfidfVectorizer(sublinear_tf=True, max_features=MOST_WORDS)
 
 
-def _sparse_transformer(matrix: Any) -> Any:
-    counts = (matrix.data >= 0).all() and (matrix.data == np.round(matrix.data)).all()
-    return TfidfTransformer() if counts else MaxAbsScaler()
+def _sparse_transformer(holds: str) -> Any:
+    return {COUNTS: TfidfTransformer(), PARTS: Normalizer(), NUMBERS: MaxAbsScaler()}[holds]
+
+
+def _zeros_and(transformer: Any) -> Any:
+    fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    return Pipeline([("impute", fill), ("weigh", transformer)])
 
 
 class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

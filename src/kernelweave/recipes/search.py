@@ -2,8 +2,11 @@
 
 For each fold and each setting a model is fitted to the training part, and its decision values of the other part are
 kept: they give the score, and those of the setting that wins give the calibration, without any further fit. Kernel
-values are computed once for each fold and shared by its settings, where the combiner reads Gram matrices; values of C
-are a path, each solution the start of the next.
+values are computed once for each fold and shared by the settings of all candidates, where their combiners read Gram
+matrices; values of C are a path, each solution the start of the next.
+
+Settings are compared by losses of the samples where there are some, rather than by the score: few labels change from
+one setting to the next, and so the share of right ones chooses by chance. `recipes.choice` has what was measured.
 
 `Calibration` turns decision values into probabilities. Two classes: Platt's sigmoid, Pr(second class) =
 1 / (1 + exp(-(slope f + intercept))), with his targets (n_+ + 1) / (n_+ + 2) and 1 / (n_- + 2) in place of 1 and 0
@@ -19,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -32,6 +35,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
+from ..kernels import named_kernels
 from ..validation.schemas import Schema, numbers
 
 
@@ -106,17 +110,71 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    setting: dict[str, Any]  # the one with the best mean score; the first of those that are equal
+    setting: dict[
+        str, Any
+    ]  # the one with the least mean loss or the best mean score; the first of those that are equal
     score: float  # its mean score, NaN where there is no fold
-    table: pd.DataFrame  # columns ``setting`` (as text), ``score`` and ``std``
+    table: pd.DataFrame  # columns ``setting`` (as text), ``score``, ``std`` and, where settings have losses, ``loss``
     # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
     # fitted to; NaN for those never tested
     values: np.ndarray
+    losses: np.ndarray | None = None  # (n_tested,): its losses, where they decide
+
+
+@dataclass
+class KnownFit:
+    """What the search of a method found, and its model with the best setting, fitted to all samples, once there is."""
+
+    found: Found
+    seconds: float = 0.0  # of the search
+    fit_seconds: float = 0.0
+    model: Any = None
+    issued: list[Any] = field(default_factory=list)  # warnings of the fit
+    notes: list[str] = field(default_factory=list)
+
+
+_remembered: ContextVar[list[Any] | None] = ContextVar("remembered", default=None)
+
+
+@contextmanager
+def remembering(store: list[Any]) -> Iterator[None]:
+    """Fits of methods to the same samples in `store` are taken as they are, and new ones are added to it."""
+    token = _remembered.set(store)
+    try:
+        yield
+    finally:
+        _remembered.reset(token)
+
+
+_OF_ONE_FIT = ("method", "verbose", "n_jobs")  # parameters of which the fit of a method does not depend
+
+
+def known_fits(model: Any, X: Any, targets: np.ndarray) -> dict[str, KnownFit]:
+    """The fits by method to these samples, with these parameters; a dict of its own where nothing is remembered."""
+    store = _remembered.get()
+    if store is None:
+        return {}
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_ONE_FIT}
+    for source, labels, parameters, known in store:
+        same = source is X and np.array_equal(labels, targets)
+        if same and all(value is given[name] or repr(value) == repr(given[name]) for name, value in parameters.items()):
+            return known
+    store.append((X, targets, given, {}))
+    return store[-1][-1]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    make: Callable[[np.ndarray], Any]  # an unfitted model for training samples at some positions
+    grid: Mapping[str, Sequence[Any]]
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
 
 
 def search(
-    make: Callable[[np.ndarray], Any],
-    grid: Mapping[str, Sequence[Any]],
+    candidates: Mapping[str, Candidate],
     table: Any,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
@@ -124,30 +182,53 @@ def search(
     groups: np.ndarray | None = None,
     decide: Callable[[Any, np.ndarray, np.ndarray], np.ndarray],
     score: Callable[[np.ndarray, np.ndarray], float],
+    losses: Callable[[np.ndarray, np.ndarray], np.ndarray | None] = lambda values, y: None,
     shape: tuple[int, ...],
-) -> Found:
-    """Try the settings of a grid on all folds.
+) -> dict[str, Found]:
+    """Try all settings of each candidate on all folds: what was found for each.
 
-    `make` gives an unfitted model for training samples at some positions. `decide` takes a fitted model, and positions
-    of the samples of its fit and of others, and returns decision values of the others; those of all samples have
-    `shape`. A larger `score` of decision values and targets, which are labels or standardised numbers, is better.
+    `decide` takes a fitted model, and positions of the samples of its fit and of others, and returns decision values of
+    the others; those of all samples have `shape`. A larger `score` of decision values and targets, which are labels or
+    standardised numbers, is better, and so are smaller `losses` of samples, which choose where they are not None.
     """
-    settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    values = [np.full(shape, np.nan) for _ in settings]
-    scores: list[list[float]] = [[] for _ in settings]
+    settings = {name: candidate.settings for name, candidate in candidates.items()}
+    values = {name: [np.full(shape, np.nan) for _ in own] for name, own in settings.items()}
+    scores: dict[str, list[list[float]]] = {name: [[] for _ in own] for name, own in settings.items()}
+    n_fits = len(splits) * sum(map(len, settings.values()))
     show, done = _watching.get(), 0
     for train, test in splits:
-        for place, model in _fitted(make(train), settings, table, y, train, test, groups):
-            decided = decide(model, train, test)
-            values[place][test] = decided
-            scores[place].append(score(decided, y[test]))
-            done += 1
-            if show is not None:
-                show(done, len(splits) * len(settings))
+        models = {name: candidate.make(train) for name, candidate in candidates.items()}
+        models = _sharing_kernels(models, settings, table, y, train, test)
+        for name, model in models.items():
+            for place, one in _fitted(model, settings[name], table.iloc[train], y[train], groups, train):
+                decided = decide(one, train, test)
+                values[name][place][test] = decided
+                scores[name][place].append(score(decided, y[test]))
+                done += 1
+                if show is not None:
+                    show(done, n_fits)
+    found = {}
+    for name, own in settings.items():
+        lost = []
+        for tried in values[name]:
+            tested = np.isfinite(tried.reshape(len(tried), -1)).all(axis=1)
+            lost.append(losses(tried[tested], y[tested]) if tested.any() else None)
+        found[name] = _best(own, scores[name], values[name], lost)
+    return found
+
+
+def _best(
+    settings: list[dict[str, Any]],
+    scores: list[list[float]],
+    values: list[np.ndarray],
+    losses: list[np.ndarray | None],
+) -> Found:
     defined = [[value for value in own if np.isfinite(value)] for own in scores]
     means = np.array([np.mean(own) if own else np.nan for own in defined])
+    lost = np.array([np.nan if own is None else own.mean() for own in losses])
+    worth = means if np.isnan(lost).any() else -lost
     best = (
-        (len(settings) - 1) // 2 if np.isnan(means).all() else int(np.flatnonzero(means >= np.nanmax(means) - TIE)[0])
+        (len(settings) - 1) // 2 if np.isnan(worth).all() else int(np.flatnonzero(worth >= np.nanmax(worth) - TIE)[0])
     )
     report = pd.DataFrame(
         {
@@ -156,7 +237,9 @@ def search(
             "std": [np.std(own) if own else np.nan for own in defined],
         }
     )
-    return Found(settings[best], float(means[best]), report, values[best])
+    if worth is means:
+        return Found(settings[best], float(means[best]), report, values[best])
+    return Found(settings[best], float(means[best]), report.assign(loss=lost), values[best], losses[best])
 
 
 def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
@@ -171,31 +254,46 @@ def setting_text(setting: Mapping[str, Any]) -> str:
     )
 
 
-def _fitted(
-    model: Any,
-    settings: list[dict[str, Any]],
+def _sharing_kernels(
+    models: dict[str, Any],
+    settings: Mapping[str, list[dict[str, Any]]],
     table: Any,
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
+) -> dict[str, Any]:
+    """The models, whose kernels look up values that are computed once for this fold, where several fits need them."""
+    alike = [name for name, model in models.items() if isinstance(model, KernelMachineEstimator)]
+    alike = [name for name in alike if SharedFoldKernels(models[name], settings[name][0]).possible]
+    if sum(len(settings[name]) for name in alike) < 2:
+        return models
+    own = {name: named_kernels(models[name].kernels) for name in alike}
+    every = {key: kernel for kernels in own.values() for key, kernel in kernels}
+    shared = SharedFoldKernels(clone(models[alike[0]]).set_params(kernels=list(every.items())), settings[alike[0]][0])
+    lookups = dict(shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])["kernels"])
+    return models | {
+        name: clone(models[name]).set_params(kernels=[(key, lookups[key]) for key, _ in kernels])
+        for name, kernels in own.items()
+    }
+
+
+def _fitted(
+    model: Any,
+    settings: list[dict[str, Any]],
+    part: Any,
+    targets: np.ndarray,
     groups: np.ndarray | None,
+    train: np.ndarray,
 ) -> Iterator[tuple[int, Any]]:
-    names = list(settings[0])
-    if isinstance(model, KernelMachineEstimator) and len(settings) > 1:
-        shared = SharedFoldKernels(model, names)
-        if shared.possible:
-            model = clone(model).set_params(
-                **shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])
-            )
-    part, targets = table.iloc[train], y[train]
-    if "C" not in names or not isinstance(model, KernelMachineEstimator):
+    """The model fitted with each setting, and the place of the setting; values of C are a path."""
+    if "C" not in settings[0] or not isinstance(model, KernelMachineEstimator):
         own = None if groups is None else groups[train]
         for place, setting in enumerate(settings):
             yield place, fitted(clone(model).set_params(**setting), part, targets, own)
         return
     paths: dict[tuple, list[int]] = {}
     for place, setting in enumerate(settings):
-        paths.setdefault(tuple(setting[name] for name in names if name != "C"), []).append(place)
+        paths.setdefault(tuple(value for name, value in setting.items() if name != "C"), []).append(place)
     for places in paths.values():
         others = {name: value for name, value in settings[places[0]].items() if name != "C"}
         start = clone(model).set_params(**others)

@@ -21,6 +21,7 @@ class CohortValues:
     classes_: np.ndarray
     positive: Any
     scoring_: str
+    offsets_: np.ndarray | None
     _prior: np.ndarray
 
     def _decided(self, model: Any, table: pd.DataFrame) -> np.ndarray:
@@ -28,9 +29,10 @@ class CohortValues:
         if self.task_ == "regression":
             return model.predict(table)
         values = model.decision_function(table)
-        if len(model.classes_) == len(self.classes_):
-            return values
-        return self._of_all_classes(model, values.reshape(len(values), -1, 1))[:, :, 0]
+        if len(model.classes_) < len(self.classes_):
+            values = self._of_all_classes(model, values.reshape(len(values), -1, 1))[:, :, 0]
+        offsets = getattr(self, "offsets_", None)  # files of earlier versions have none
+        return values if offsets is None else values + offsets
 
     def _of_all_classes(self, model: Any, parts: np.ndarray) -> np.ndarray:
         """Parts that add up to decision values, (n_samples, n_outputs, n_parts), for all classes of the fit.
@@ -71,6 +73,25 @@ class CohortValues:
         predicted = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         shares = Calibration.fit(values, labels).probabilities(values) if scoring.needs_probabilities else None
         return scoring.value(labels, predicted, shares, n_classes)
+
+    def _losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+        """What settings and methods are compared by in the place of `_score`, None where the score is as fine.
+
+        The squared error of a regression; where labels are counted, that of calibrated probabilities (Brier's score),
+        classes having equal weights in balanced accuracy.
+        """
+        if self.task_ == "regression":
+            return (values - y) ** 2 if self.scoring_ == "r2" else None
+        if self.scoring_ not in ("accuracy", "balanced_accuracy"):
+            return None
+        labels = np.searchsorted(self.classes_, y)
+        errors = Calibration.fit(values, labels).probabilities(values)
+        errors[np.arange(len(labels)), labels] -= 1.0
+        found = (errors**2).sum(axis=1)
+        if self.scoring_ == "accuracy":
+            return found
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        return found * len(labels) / ((counts > 0).sum() * counts[labels])
 
     def _labels(self, values: np.ndarray) -> np.ndarray:
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
