@@ -18,6 +18,8 @@ def test_names_are_in_order_and_in_words():
     assert list(names)[4:] == [
         "least-squares",
         "lp",
+        "lp-least-squares",
+        "lp-scales",
         "convex",
         "localized",
         "projected",
@@ -25,6 +27,7 @@ def test_names_are_in_order_and_in_words():
         "linear",
         "forest",
         "boosting",
+        "auto",
     ]
     assert names["alone:my view"] == "my view alone" and names["linear"] == "logistic regression"
     assert method_names("regression", [])["linear"] == "ridge regression"
@@ -57,14 +60,14 @@ def test_matrices_alone_leave_out_what_needs_columns():
     _, y, _, K = cohort()
     X = pd.DataFrame({"sim": K.index}, index=K.index)
     reasons = unavailable("classification", X, matrices={"sim": K})
-    assert set(reasons) == {"concatenation", "projected", "linear", "forest", "boosting"}
+    assert set(reasons) == {"concatenation", "projected", "linear", "forest", "boosting", "lp-scales"}
     for method, reason in reasons.items():
         with pytest.raises(ValueError, match=f"{method!r} cannot be had .* {reason}"):
             CohortModel(method, matrices={"sim": K}).fit(X, y)
 
 
 def test_views_without_usable_columns_are_not_available():
-    X = pd.DataFrame({"a__x": [1.0, 2.0, 3.0, 4.0], "b__id": ["p", "q", "r", "s"]})
+    X = pd.DataFrame({"a__x": [1.0, 2.0, 3.0, 4.0], "a__y": [1.0, 0.0, 3.0, 4.0], "b__id": ["p", "q", "r", "s"]})
     assert unavailable("classification", X) == {"alone:b": "no column of the view 'b' can be used"}
     assert "alone:b" not in unavailable("classification", X, kinds={"b__id": "category"})
     with pytest.raises(ValueError, match="there is no method 'alone:b'"):
@@ -79,7 +82,9 @@ def test_large_sparse_views_beside_others_are_not_made_dense(monkeypatch):
     monkeypatch.setattr(methods_module, "_MOST_DENSE", 10)
     X = stack_views({"w": sp.csr_matrix(np.eye(4)), "a": np.arange(8.0).reshape(4, 2)})
     assert set(unavailable("regression", X)) == {"concatenation", "linear", "forest", "boosting"}
-    assert unavailable("regression", X[["w"]]) == {}
+    assert unavailable("regression", X[["w"]]) == {
+        "lp-scales": "no view has several columns of numbers, and so no scales"
+    }
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

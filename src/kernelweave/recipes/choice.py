@@ -32,6 +32,7 @@ from .search import TIE, Found
 Score = Callable[[np.ndarray, np.ndarray], float]
 CLOSE = 0.25  # standard errors of a difference of losses that the simpler method may be behind
 SURE = 1.0  # standard errors that a gain of class offsets must exceed
+FEWEST = 30  # samples that class offsets are fitted to
 N_RESAMPLES = 100
 _PARTS = 3  # of a single hold-out
 _RIDGE = 1e-2  # penalty of the squared offsets, in units of the spread of decision values, of one sample
@@ -129,20 +130,19 @@ def class_offsets(
     """
     known = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     n_classes = 2 if values.ndim == 1 else values.shape[1]
-    tests = [test[known[test]] for _, test in splits]
-    parts = tests if len(tests) > 1 else [np.concatenate([t[k::_PARTS] for t in tests]) for k in range(_PARTS)]
-    parts = [part for part in parts if len(part)]
-    if len(parts) < 2:
+    tests = [test[known[test]] for _, test in splits if known[test].any()]
+    if sum(map(len, tests)) < FEWEST:
         return None
+    parts = tests if len(tests) > 1 else [np.concatenate([t[k::_PARTS] for t in tests]) for k in range(_PARTS)]
     moved = values.copy()
     for place, part in enumerate(parts):
         others = np.concatenate([other for number, other in enumerate(parts) if number != place])
         if len(np.unique(labels[others])) < n_classes:
             return None
         moved[part] = values[part] + _offsets(values[others], labels[others], is_balanced)
-    scores = [[score(given[test], y[test]) for test in tests if len(test)] for given in (values, moved)]
+    scores = [[score(given[test], y[test]) for test in tests] for given in (values, moved)]
     gain = float(np.mean(scores[1]) - np.mean(scores[0]))
-    folds = [(test, test) for test in tests if len(test)]
+    folds = [(test, test) for test in tests]
     if not gain > TIE or not gain > SURE * standard_error(moved, values, y, folds, score):
         return None
     every = np.concatenate(parts)

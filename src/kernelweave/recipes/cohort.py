@@ -85,7 +85,7 @@ from .methods import (
 )
 from .scoring import positive_place, scoring_named
 from .search import Calibration, Candidate, Found, KnownFit, fitted, inner_splits, known_fits, search
-from .values import CohortValues
+from .values import LABELS_COUNT, CohortValues
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -721,7 +721,9 @@ class CohortModel(CohortValues, BaseEstimator):
     def _with_offsets(
         self, values: np.ndarray, targets: np.ndarray, y: np.ndarray, splits: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:
-        """Out-of-fold decision values with the class offsets, where these are worth having."""
+        """Out-of-fold decision values with the class offsets, where labels are counted and these are worth having."""
+        if self.scoring_ not in LABELS_COUNT:
+            return values
         is_balanced = self.scoring_ == "balanced_accuracy"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of resamples without some class

@@ -178,7 +178,7 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
     --------
     >>> import pandas as pd
     >>> from kernelweave.recipes import unavailable
-    >>> X = pd.DataFrame({"lab__crp": [1.0, 7.5, 2.0], "lab__unit": ["mg", "mg", "mg"], "id__code": ["u1", "u2", "u3"]})
+    >>> X = pd.DataFrame({"lab__crp": [1.0, 7.5, 2.0], "lab__ldh": [240, 180, 310], "id__code": ["u1", "u2", "u3"]})
     >>> unavailable("classification", X)
     {'alone:id': "no column of the view 'id' can be used"}
     """

@@ -36,39 +36,10 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, OneHotEncoder, Stand
 
 from ..kernels import Gaussian, Kernel, Linear
 from .kinds import CATEGORY, NUMBER, TEXT
-from .layout import TableLayout, ViewColumns
+from .layout import COUNTS, NUMBERS, PARTS, TableLayout, ViewColumns, values_of
 
 RARE_CATEGORY = 2  # training samples; categories of fewer are pooled
 MOST_WORDS = 20_000  # of a column of documents
-_FEWEST_COUNTED = 20  # columns of a table that is not sparse, to have counts
-
-NUMBERS, COUNTS, PARTS = "numbers", "counts", "parts"  # what a view of numbers holds; parts: not negative, mostly 0
-
-
-def values_of(view: ViewColumns, table: pd.DataFrame) -> str:
-    """What a view of numbers holds: counts, other numbers of which none is negative and most are 0, or any."""
-    if view.is_sparse:
-        return _of_sparse(table[view.name].array.matrix.data)
-    if set(view.kinds) != {NUMBER}:
-        return NUMBERS
-    values = table[view.names].to_numpy(dtype=np.float64)
-    if view.from_sparse:
-        return _of_sparse(values[np.isfinite(values)])
-    return COUNTS if len(view.names) >= _FEWEST_COUNTED and _are_counts(values) else NUMBERS
-
-
-def _of_sparse(values: np.ndarray) -> str:
-    if (values < 0).any():
-        return NUMBERS
-    return COUNTS if (values == np.round(values)).all() else PARTS
-
-
-def _are_counts(values: np.ndarray) -> bool:
-    known = values[~np.isnan(values)]
-    others = known[known != 0.0]
-    if not len(others) or 2 * len(others) >= len(known) or others.min() < 1.0 or not others.max() > 1.0:
-        return False
-    return bool((others == np.round(others)).all() and 2 * (others == 1.0).sum() > len(others))
 
 
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:

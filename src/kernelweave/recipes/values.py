@@ -15,6 +15,8 @@ import pandas as pd
 from .scoring import Scoring, positive_place
 from .search import Calibration
 
+LABELS_COUNT = ("accuracy", "balanced_accuracy")  # scores that count right labels of all classes
+
 
 class CohortValues:
     task_: str
@@ -82,7 +84,7 @@ class CohortValues:
         """
         if self.task_ == "regression":
             return (values - y) ** 2 if self.scoring_ == "r2" else None
-        if self.scoring_ not in ("accuracy", "balanced_accuracy"):
+        if self.scoring_ not in LABELS_COUNT:
             return None
         labels = np.searchsorted(self.classes_, y)
         errors = Calibration.fit(values, labels).probabilities(values)
