@@ -55,7 +55,7 @@ def test_what_the_commands_are_given():
     assert (chosen.model, chosen.files, chosen.kernel, chosen.diagonal) == ("best.kw", ["rna.csv"], [], ["k=1"])
     assert (chosen.id, chosen.block_size, chosen.out) == ("sample", 7, Path("predictions.csv"))
     chosen = parse(["fit", "rna.csv", "--target", "y"])
-    assert (chosen.method, chosen.out, chosen.jobs >= 1) == ("mean", Path("model.kw"), True)
+    assert (chosen.method, chosen.out, chosen.jobs >= 1) == ("auto", Path("model.kw"), True)
     chosen = parse(["report", "results"])
     assert (chosen.results, chosen.out) == (Path("results"), None)
 

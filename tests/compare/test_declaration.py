@@ -33,7 +33,7 @@ def test_every_method_in_the_order_of_cost():
     declared = declare(X, Y)
     names = [contender.name for contender in declared.comparison.contenders]
     assert names[:2] == ["alone:rna", "alone:clinic"] and names[-1] == "projected"
-    assert set(names) == set(declared.labels) and list(declared.labels)[-1] == "boosting"
+    assert set(names) == set(declared.labels) and list(declared.labels)[-1] == "auto"
     assert declared.task == "classification" and "not numbers" in declared.why
     assert declared.protocol.n_folds == 5 and declared.protocol.max_train is None and declared.notes == []
     assert declared.labels["alone:rna"] == "rna alone"

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave import load, save, stack_views
+from kernelweave.estimators.explanations import weights_in_typical_samples
 from kernelweave.kernels.components import Origin, origin_of
 from kernelweave.recipes import CohortModel
 from kernelweave.recipes.baselines import ColumnModel
@@ -157,3 +158,26 @@ def test_explicit_features(method):
         signed=True,
     )
     assert found.index[0] == ("b", "1")
+
+
+def test_weights_of_unscaled_numbers_are_added_in_standard_deviations(tmp_path):
+    rng = np.random.default_rng(0)
+    scales = np.array([100.0, 1.0, 0.01, 1.0])
+    Z = rng.normal(size=(80, 4))
+    data, y = (
+        stack_views({"a": Z * scales, "b": rng.normal(size=(80, 2))}),
+        np.where(Z[:, :3].sum(axis=1) > 0, "u", "v"),
+    )
+    model = fitted("lp-scales", y, data)
+    found = check(model.feature_importance(), signed=True)
+    assert found.index.is_unique and len(found) == 6
+    own = found["a"].sort_index().to_numpy()
+    assert min(abs(own[:3])) > 2.0 * abs(own[3])
+    weights = {}
+    for name in ("a-linear", "a-unscaled-linear"):
+        m = model.model_.kernel_names_.index(name)
+        weights[name] = weights_in_typical_samples(model.model_, m)[1][:, 0]
+    expected = weights["a-linear"] + weights["a-unscaled-linear"] * (Z * scales).std(axis=0)
+    np.testing.assert_allclose(own, expected)
+    save(model, tmp_path / "model.kw")
+    pd.testing.assert_frame_equal(load(tmp_path / "model.kw").feature_importance(), model.feature_importance())

@@ -169,9 +169,17 @@ class CohortModel(CohortValues, BaseEstimator):
     scoring_ : str
         The score that chose the setting, by scikit-learn's name.
     setting_ : dict
-        The parameters that were chosen.
+        The parameters that were chosen, with "auto" the ``method`` among them.
     settings_ : DataFrame
-        Inner score of each setting, mean and standard deviation over folds.
+        Inner score of each setting, mean and standard deviation over folds, and the mean ``loss`` by which settings are
+        compared: the squared error where R2 is the score, Brier's score of calibrated probabilities where accuracy or
+        balanced accuracy is. With other scores there is none, and they decide themselves.
+    portfolio_ : DataFrame or None
+        With "auto", a row for each method that was tried, the chosen one first: inner ``score``, mean ``loss``, by how
+        much it is ``behind`` the chosen one, and the ``std_error`` of that. The first of the simplest is taken that is
+        within a quarter of a standard error of the best.
+    offsets_ : ndarray of shape (n_classes,), or (1,) for two classes, or None
+        What is added to decision values, see `decision_function`.
     validation_score_ : float
         Inner score of the chosen setting by `scoring_`; R2 is relative to the variance of all training targets. Samples
         that the fit leaves out count by what is predicted for them.
@@ -236,7 +244,7 @@ class CohortModel(CohortValues, BaseEstimator):
             "_needs": several(text),
             "model_": object_of((MKLClassifier, MKLRegressor, "StackedViews", "ColumnModel")),
             "calibration_": maybe(object_of(Calibration)),
-            "method_": optional(text),
+            "_chosen": optional(text),
             "offsets_": optional(maybe(numbers("offsets"))),
             "cohort_": optional(object_of(CohortSummary)),
             "na_values": optional(maybe(several(_cell))),
@@ -370,6 +378,12 @@ class CohortModel(CohortValues, BaseEstimator):
         return self._layout.names
 
     @property
+    def method_(self) -> str:
+        """The method of `model_`: the one that was chosen where `method` is "auto", else `method`."""
+        check_is_fitted(self)
+        return getattr(self, "_chosen", self.method)  # files of earlier versions have none
+
+    @property
     def positive_(self) -> Any:
         """Of two classes, the label of the positive one; None of another target."""
         check_is_fitted(self)
@@ -381,6 +395,8 @@ class CohortModel(CohortValues, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
+        They contain `offsets_`, constants of the classes that make more labels right than the margins of the machine do,
+        where they raise accuracy or balanced accuracy in inner validation by more than a standard error.
         Those of a sample that lacks all views that the method needs are logarithms of the shares of the classes (their
         difference, for two classes).
 
@@ -678,7 +694,7 @@ class CohortModel(CohortValues, BaseEstimator):
                 self.calibration_ = self._calibrated(values, targets, table)
 
     def _store_choice(self, choice: Selection, found: Mapping[str, Found]) -> None:
-        self.method_, self.portfolio_ = choice.method, None
+        self._chosen, self.portfolio_ = choice.method, None
         self.setting_, self.settings_, self.validation_score_ = (
             choice.found.setting,
             choice.found.table,
@@ -765,7 +781,7 @@ class CohortModel(CohortValues, BaseEstimator):
 
     def _read_views(self) -> list[str]:
         active = getattr(self.model_, "active_kernels_", None)
-        if active is None or self.method_ in ("localized", "concatenation"):
+        if active is None or self._chosen in ("localized", "concatenation"):
             return self._needs
         pairs = zip(self.model_.kernel_names_, self.model_.kernels_, strict=True)
         read = {kernel.view for name, kernel in pairs if name in active}

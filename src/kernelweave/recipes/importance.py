@@ -45,13 +45,26 @@ def _of_column_model(inner: ColumnModel) -> pd.DataFrame | None:
 
 
 def _of_linear_kernels(model: Any) -> list[pd.DataFrame]:
-    inner, parts = model.model_, []
+    inner = model.model_
+    scaled: dict[tuple, Any] = {}
+    parts: dict[tuple, np.ndarray] = {}
     for m, kernel in enumerate(getattr(inner, "kernels_", [])):
         found = weights_in_typical_samples(inner, m) if kernel.is_linear else None
-        if found is not None:
-            names, weights = found
-            parts.append(_table(_pairs(model, kernel, names), weights))
-    return parts
+        if found is None:
+            continue
+        names, weights = found
+        pairs = _pairs(model, kernel, names)
+        if tuple(pairs) in parts:  # the same numbers unscaled, whose weights are brought to standard deviations
+            parts[tuple(pairs)] += weights * _deviations(scaled[tuple(pairs)], len(pairs))[:, None]
+        else:
+            scaled[tuple(pairs)], parts[tuple(pairs)] = kernel, weights
+    return [_table(list(pairs), weights) for pairs, weights in parts.items()]
+
+
+def _deviations(kernel: Any, width: int) -> np.ndarray:
+    """By what the transformer of a kernel divides each column."""
+    ends = kernel.transformer_.transform(np.array([np.zeros(width), np.ones(width)]))
+    return 1.0 / (ends[1] - ends[0])
 
 
 def _pairs(model: Any, kernel: Any, names: list[Any]) -> list[tuple[str, str]]:

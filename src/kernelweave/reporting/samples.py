@@ -474,7 +474,7 @@ def _contribution_chart(subject: Subject, found: Explained) -> Bars:
 
 def _about_contributions(subject: Subject, is_out_of_fold: bool) -> str:
     intercept = "The intercept is the part that is the same for all samples."
-    if subject.model is None and subject.cohort.method not in _EXACT:
+    if subject.model is None and subject.cohort.method_ not in _EXACT:
         intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
         off = "; errors of samples to which the model was fitted are smaller than those of new ones"
@@ -484,7 +484,7 @@ def _about_contributions(subject: Subject, is_out_of_fold: bool) -> str:
         return (
             f"A prediction is a sum over the views, whose parts are measured from {means}: each bar begins at the mean "
             f"prediction. These are the samples whose prediction is furthest off{off}."
-            + ("" if subject.model is not None or subject.cohort.method in _EXACT else f" {intercept}")
+            + ("" if subject.model is not None or subject.cohort.method_ in _EXACT else f" {intercept}")
         )
     if subject.task == "novelty":
         return (

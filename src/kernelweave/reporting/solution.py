@@ -165,7 +165,7 @@ def features_section(subject: Subject) -> Section | None:
     shown = found.iloc[:_MOST_FEATURES]
     default = "the size of its weight in the linear kernels; what Gaussian kernels decide is not counted"
     text = (
-        f"The importance of a feature is {_MEANING.get(subject.cohort.method, default)}. Columns of numbers were "
+        f"The importance of a feature is {_MEANING.get(subject.cohort.method_, default)}. Columns of numbers were "
         "standardised before, so that they compare. Features that say the same share it, so that a small number is no "
         "proof that a feature says nothing."
     )

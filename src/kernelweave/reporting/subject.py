@@ -197,7 +197,8 @@ def overall_weights(model: Any) -> pd.Series:
 
 
 def method_in_words(cohort: Any) -> str:
-    return method_names(cohort.task_, cohort.views).get(cohort.method, cohort.method)
+    words = method_names(cohort.task_, cohort.views).get(cohort.method_, cohort.method_)
+    return words if cohort.method_ == cohort.method else f"{words} (the best of several by inner validation)"
 
 
 def _kernel_machine(estimator: Any) -> Any:
