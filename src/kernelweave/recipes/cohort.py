@@ -395,7 +395,7 @@ class CohortModel(CohortValues, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
-        They contain `offsets_`, constants of the classes that make more labels right than the margins of the machine do,
+        They contain `offsets_`, constants of the classes that make more labels right than margins of the machine do,
         where they raise accuracy or balanced accuracy in inner validation by more than a standard error.
         Those of a sample that lacks all views that the method needs are logarithms of the shares of the classes (their
         difference, for two classes).
