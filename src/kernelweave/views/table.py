@@ -393,6 +393,12 @@ class Views:
             self._prepared[key] = compute()
         return self._prepared[key]
 
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What a function makes for these samples, made once; `rows` and pickles do not have it."""
+        if key not in self._read:
+            self._read[key] = make()
+        return self._read[key]
+
     def hold_points(self, key: Any, values: Any) -> None:
         """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
         self.holds_points = True
@@ -404,9 +410,7 @@ class Views:
 
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
-        if "digests" not in self._read:
-            self._read["digests"] = digests_of(self.X)
-        return self._read["digests"]
+        return self.kept("digests", lambda: digests_of(self.X))
 
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
