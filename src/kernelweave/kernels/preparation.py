@@ -51,11 +51,10 @@ from ..views.table import Views
 from .components import Origin, names_out, origin_of
 
 # Transformers of scikit-learn that make the same of an array of numbers as of a data frame.
-_READ_NUMBERS = frozenset(
-    """
-    StandardScaler MinMaxScaler RobustScaler MaxAbsScaler Normalizer QuantileTransformer PowerTransformer SimpleImputer
-    KNNImputer PCA TruncatedSVD TfidfTransformer VarianceThreshold SelectKBest
-    """.split()
+_READ_NUMBERS = (
+    *("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "Normalizer", "QuantileTransformer"),
+    *("PowerTransformer", "SimpleImputer", "KNNImputer", "PCA", "TruncatedSVD", "TfidfTransformer"),
+    *("VarianceThreshold", "SelectKBest"),
 )
 
 
@@ -345,9 +344,9 @@ class TableKind:
 
     It is a data frame, or else an array or, where X or the view is sparse, a CSR matrix (of which a data frame is made
     only where the transformer mentions the names of columns). An array may have names, which only say what its columns
-    are called. Names of None number the columns from 0. `dtypes` are the types of columns that are not numbers, by their place, without those of text. `texts` flags the columns that held
-    text in the fit: where such a column holds numbers later (a file in which the categories "1", "2" and "X" are all
-    numbers, or empty) they are text again.
+    are called; names of None number the columns from 0. `dtypes` are the types of columns that are not numbers, by
+    their place, without those of text. `texts` flags the columns that held text in the fit: where such a column holds
+    numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
     """
 
     is_frame: bool
@@ -365,9 +364,7 @@ class TableKind:
     )
 
     @classmethod
-    def of(
-        cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str], *, as_array: bool = False
-    ) -> TableKind:
+    def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str], *, as_array: bool = False) -> TableKind:
         """The kind of some columns of the training samples; `as_array`: an array, where all of them are numbers.
 
         Where the selector `view` is a name, columns are called what follows it and the separator: ``age`` for
@@ -434,17 +431,14 @@ class TableKind:
 def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set[str]) -> list[str] | None:
     if names is None:
         return None
-    full = [str(name) for name in names[columns]]
-    short = [_within(name, view) for name in full]
-    if len(set(short)) < len(short) or wanted & (set(full) - set(short)):
+    full = [str(name) for name in names[columns].tolist()]
+    if not isinstance(view, str) and not wanted:
+        return full
+    starts = [(view if isinstance(view, str) else name.partition(SEPARATOR)[0]) + SEPARATOR for name in full]
+    short = [name.removeprefix(start) or name for name, start in zip(full, starts, strict=True)]
+    if len(set(short)) < len(short) or (wanted and wanted & (set(full) - set(short))):
         return full
     return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full
-
-
-def _within(name: str, view: Any) -> str:
-    prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
-    inside = name.removeprefix(prefix + SEPARATOR)
-    return inside or name
 
 
 def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:

@@ -489,7 +489,7 @@ class KernelStack:
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
-        used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
+        used = [kernel.compared() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
         restricted = self._over(

@@ -51,7 +51,7 @@ from ..validation.schemas import (
     several,
     text,
 )
-from ..views import TableInBlocks
+from ..views import TableInBlocks, Views
 from .drift import CohortSummary
 from .extension import extended
 from .importance import MOST_AVERAGED, feature_importance
@@ -373,7 +373,7 @@ class CohortModel(CohortValues, BaseEstimator):
 
     def _values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         table, decided = self._table(X)
-        return self._with_constants(self.model_, table, decided), decided
+        return self._with_constants(self.model_, Views(table), decided), decided
 
     @by_blocks(dask=True)
     def predict(self, X: Any) -> np.ndarray:
@@ -699,19 +699,19 @@ class CohortModel(CohortValues, BaseEstimator):
                 splits.append((train, test))
         if not splits:
             self.decisions_.append("There are too few samples, classes or groups for inner validation.")
-        several = is_classes and len(self.classes_) > 2
+        several, views = is_classes and len(self.classes_) > 2, Views(table)
         tries_weights = is_classes and given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
 
         def decide(model: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
             known = maker.decidable(present[train], present[test])
-            return self._with_constants(model, table.iloc[test], known)
+            return self._with_constants(model, views.rows(test), known)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
             return search(
                 lambda rows: maker.model(table.iloc[rows], present[rows]),
                 grid_of(self.method, given.effort, self.task_, tries_weights),
-                table,
+                views,
                 self.classes_[targets] if is_classes else targets,
                 splits,
                 groups=groups,

@@ -41,12 +41,11 @@ MOST_WORDS = 20_000  # of a column of documents
 def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
     if view.is_sparse:
         return _sparse_transformer(table[view.name].array.matrix)
-    part = table[view.names]
     if view.kinds == [TEXT]:
         return _words()
     if view.means is not None:
         return StandardScaler()  # gaps of new samples are filled in the table
-    return _columns_transformer(view.kinds, part)
+    return _columns_transformer(view.kinds, table[view.names])
 
 
 def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:

@@ -33,6 +33,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
 from ..validation.schemas import Schema, numbers
+from ..views import Views
 
 
 def balanced_folds(
@@ -117,7 +118,7 @@ class Found:
 def search(
     make: Callable[[np.ndarray], Any],
     grid: Mapping[str, Sequence[Any]],
-    table: Any,
+    table: Views,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
@@ -174,7 +175,7 @@ def setting_text(setting: Mapping[str, Any]) -> str:
 def _fitted(
     model: Any,
     settings: list[dict[str, Any]],
-    table: Any,
+    table: Views,
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
@@ -187,7 +188,7 @@ def _fitted(
             model = clone(model).set_params(
                 **shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])
             )
-    part, targets = table.iloc[train], y[train]
+    part, targets = table.rows(train), y[train]
     if "C" not in names or not isinstance(model, KernelMachineEstimator):
         own = None if groups is None else groups[train]
         for place, setting in enumerate(settings):
