@@ -432,10 +432,13 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
     if names is None:
         return None
     full = [str(name) for name in names[columns].tolist()]
-    if not isinstance(view, str) and not wanted:
+    if isinstance(view, str):
+        start = view + SEPARATOR
+        short = [name.removeprefix(start) or name for name in full]
+    elif wanted:
+        short = [name.removeprefix(name.partition(SEPARATOR)[0] + SEPARATOR) or name for name in full]
+    else:
         return full
-    starts = [(view if isinstance(view, str) else name.partition(SEPARATOR)[0]) + SEPARATOR for name in full]
-    short = [name.removeprefix(start) or name for name, start in zip(full, starts, strict=True)]
     if len(set(short)) < len(short) or (wanted and wanted & (set(full) - set(short))):
         return full
     return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full

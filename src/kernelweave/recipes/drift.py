@@ -409,9 +409,11 @@ def mean_rows(block: pd.DataFrame, ids: pd.Series) -> np.ndarray:
 
 def moments_of(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Grid of quantiles; number, mean, standard deviation, range and usual distance from the middle; ranks."""
-    chunks = [slice(first, first + _CHUNK) for first in range(0, max(1, table.shape[1]), _CHUNK)]
-    grid, moments, u = zip(*(_moments(table[:, chunk]) for chunk in chunks), strict=True)
-    return np.hstack(grid), np.hstack(moments), np.hstack(u)
+    grid, moments, u = np.zeros((GRID, table.shape[1])), np.zeros((6, table.shape[1])), np.empty(table.shape)
+    for first in range(0, table.shape[1], _CHUNK):
+        own = slice(first, first + _CHUNK)
+        grid[:, own], moments[:, own], u[:, own] = _moments(np.ascontiguousarray(table[:, own]))
+    return grid, moments, u
 
 
 def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -457,10 +459,11 @@ def rank_grid(table: np.ndarray) -> np.ndarray:
 def ranks(table: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Ranks between 0 and 1 of values among the training samples; 1/2 where a value is missing."""
     twice = np.zeros(table.shape, dtype=np.int8)  # at most 2 GRID
+    is_above = np.empty(table.shape, dtype=bool)
     with np.errstate(invalid="ignore"):
         for quantile in grid:
-            twice += table > quantile
-            twice += table >= quantile
+            for compare in (np.greater, np.greater_equal):
+                twice += compare(table, quantile, out=is_above).view(np.int8)
     return np.where(np.isnan(table), 0.5, twice / (2 * len(grid)))
 
 
