@@ -10,11 +10,11 @@ from scipy.special import expit, log_softmax
 from sklearn.base import clone
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import LpMKL
 from kernelweave.kernels import Gaussian, Linear
+from kernelweave.recipes.baselines import ColumnModel
 from kernelweave.recipes.search import (
     Calibration,
     Candidate,
@@ -24,6 +24,7 @@ from kernelweave.recipes.search import (
     setting_text,
     watched,
 )
+from kernelweave.views import Views
 
 
 @settings(deadline=None)
@@ -96,10 +97,10 @@ def searched(model, grid, table, y, splits):
 def searched_together(candidates, table, y, splits):
     return search(
         candidates,
-        table,
+        Views(table),
         y,
         splits,
-        decide=lambda fitted, train, test: fitted.decision_function(table.iloc[test]),
+        decide=lambda fitted, rest, train, test: fitted.decision_function(rest),
         score=lambda values, labels: float((np.where(values > 0, "v", "u") == labels).mean()),
         shape=(len(table),),
     )
@@ -113,7 +114,7 @@ def searched_together(candidates, table, y, splits):
             MKLClassifier([Gaussian("a"), Gaussian("b")], LpMKL(), tol=1e-6),
             {"combiner__p": (1.5, 3.0), "C": (1.0, 10.0)},
         ),
-        (SVC(), {"C": (1.0, 10.0)}),
+        (ColumnModel("linear"), {"C": (1.0, 10.0)}),
     ],
 )
 def test_scores_and_choice_are_those_of_a_grid_search(problem, model, grid):
@@ -147,7 +148,7 @@ def test_candidates_share_kernels_and_are_chosen_as_alone(problem):
     candidates = {
         "mean": Candidate(machine([first, second]), {"C": (0.1, 1.0)}),
         "lp": Candidate(machine([first, second], LpMKL()), {"C": (1.0,)}),
-        "other": Candidate(lambda rows: SVC(), {"C": (1.0, 10.0)}),
+        "other": Candidate(lambda rows: ColumnModel("linear"), {"C": (1.0, 10.0)}),
     }
     found = searched_together(candidates, table, y, splits)
     assert sorted(fits) == ["a"] * 3 + ["b"] * 3  # once for each fold
@@ -159,13 +160,13 @@ def test_candidates_share_kernels_and_are_chosen_as_alone(problem):
 
 def test_the_first_of_equal_settings_wins(problem):
     table, y, splits = problem
-    found = searched(SVC(), {"verbose": (False, 0)}, table, y, splits)
-    assert found.setting == {"verbose": False}
+    found = searched(ColumnModel("linear"), {"n_jobs": (None, 1)}, table, y, splits)
+    assert found.setting == {"n_jobs": None}
 
 
 def test_without_folds_a_setting_in_the_middle_is_taken(problem):
     table, y, _ = problem
-    found = searched(SVC(), {"C": (0.1, 1.0, 10.0)}, table, y, [])
+    found = searched(ColumnModel("linear"), {"C": (0.1, 1.0, 10.0)}, table, y, [])
     assert found.setting == {"C": 1.0} and np.isnan(found.score) and np.isnan(found.values).all()
 
 
@@ -173,13 +174,13 @@ def test_settings_in_words():
     assert setting_text({"C": 10.0, "n": 3, "name": "x"}) == "C=10, n=3, name=x"
 
 
-@pytest.mark.parametrize("model", [SVC(), MKLClassifier([Gaussian("a")])])
+@pytest.mark.parametrize("model", [ColumnModel("linear"), MKLClassifier([Gaussian("a")])])
 def test_progress_is_shown_after_each_fit(problem, model):
     seen = []
     with watched(lambda done, total: seen.append((done, total))):
         searched(model, {"C": (1.0, 10.0)}, *problem)
     assert seen == [(k, 6) for k in range(1, 7)]
-    searched(SVC(), {"C": (1.0,)}, *problem)
+    searched(ColumnModel("linear"), {"C": (1.0,)}, *problem)
     assert len(seen) == 6  # of what is watched only
 
 

@@ -34,7 +34,7 @@ from ..features import APPROXIMATION
 from ..machines import Loss, Machine, Solution
 from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
-from ..validation.inputs import check_new_data, unchanged_on_failure
+from ..validation.inputs import unchanged_on_failure
 from ..validation.schemas import (
     Schema,
     Sizes,
@@ -49,7 +49,7 @@ from ..validation.schemas import (
     optional,
     refuse,
 )
-from ..views import FetchedViews, Views
+from ..views import FetchedViews, Views, new_views
 from ..views.table import Fetch
 from .explanations import Explanations
 from .kernel_lists import KernelParameters
@@ -258,13 +258,13 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
         check_is_fitted(self)
         if fetch is None:
-            return Views(*check_new_data(self, X, self._kernel.columns()))
+            return new_views(self, X, self._kernel.columns())
         if not self._kernel.takes_fetch:
             raise ValueError(
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
                 "for Localized, whose gates decide which sample needs which view"
             )
-        return FetchedViews(Views(*check_new_data(self, X, self._kernel.reads())), fetch)
+        return FetchedViews(new_views(self, X, self._kernel.reads()), fetch)
 
     @by_blocks(dask=True)
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:

@@ -25,9 +25,8 @@ from ..kernels.normalization import check_known
 from ..kernels.precomputed import Block, as_text
 from ..stacks.explicit import Features
 from ..validation import shown
-from ..validation.inputs import check_new_data
 from ..validation.schemas import COLUMNS, Schema, object_of, several, text
-from ..views import Views
+from ..views import Views, new_views
 
 
 class FittedKernels:
@@ -44,7 +43,7 @@ class FittedKernels:
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
-        return Views(*check_new_data(self, X, self._columns()))
+        return new_views(self, X, self._columns())
 
     def _columns(self) -> np.ndarray:
         return self._kernel.columns()

@@ -24,8 +24,8 @@ from ..kernels import Kernel, named_kernels
 from ..kernels.arithmetic import KernelSheet, SharedKernel
 from ..kernels.resources import warn_if_too_large
 from ..kernels.stack import default_kernels
-from ..validation.inputs import check_new_data, check_sample_weight, check_training_data
-from ..views import Views
+from ..validation.inputs import check_sample_weight
+from ..views import Views, new_views, training_views
 from .base import KernelMachineEstimator
 from .training import is_small
 
@@ -71,15 +71,18 @@ class SharedFoldKernels:
         fit_params: Mapping[str, Any] | None = None,
     ) -> list[tuple[str, Kernel, KernelSheet | None]]:
         """Name, unfitted kernel and values of each kernel on a fold (None for a kernel that is not shared)."""
-        parts = [_safe_indexing(X, np.asarray(part)) for part in (train, test)]
+        parts = [
+            X.rows(np.asarray(part)) if isinstance(X, Views) else _safe_indexing(X, np.asarray(part))
+            for part in (train, test)
+        ]
         targets = None if y is None else _safe_indexing(y, np.asarray(train))
         if self._before is not None:
             before = clone(self._before)
             first = before.fit_transform(parts[0], targets)
             parts = [first, before.transform(parts[1])]
         model = clone(self._model)
-        views = Views(*check_training_data(model, parts[0]))
-        new = Views(*check_new_data(model, parts[1], np.arange(model.n_features_in_)))
+        views = training_views(model, parts[0])
+        new = new_views(model, parts[1], np.arange(model.n_features_in_))
         weight = (fit_params or {}).get(f"{self._prefix}sample_weight")
         weight = None if weight is None else _safe_indexing(np.asarray(weight), np.asarray(train))
         weight = check_sample_weight(weight, views.n_samples)

@@ -46,8 +46,8 @@ from ..engines.dask_collections import is_dask, lazily, rows_on_dask
 from ..engines.device.engine import MOST_ROWS as ON_DEVICE
 from ..engines.files import FromFiles
 from ..kernels.resources import available_memory
-from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight, check_training_data
-from ..views import TableInBlocks, Views
+from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight
+from ..views import TableInBlocks, Views, training_views
 from ..views.table import ColumnInBlocks
 from .progress import bars_of
 
@@ -112,7 +112,7 @@ def _target_is_missing(estimator: Any, advice: str = "") -> ValueError:
 
 def _rows_of_arrays(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: Any) -> Samples:
     check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
-    views = Views(*check_training_data(estimator, X))
+    views = training_views(estimator, X)
     weight = check_sample_weight(sample_weight, views.n_samples)
     y = estimator._check_target(y, views.n_samples)
     posterior = None if posterior is None else check_posterior(posterior, views.n_samples)

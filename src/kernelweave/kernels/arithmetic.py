@@ -13,7 +13,8 @@ A search fits many models to the same few sets of training samples. A `KernelShe
 such set: the fitted kernel, and its values between the training samples and the training and further samples. It
 recognises samples by their entries, so that a model is the same whether its values are looked up or computed: a sample
 that is not on the sheet is computed, each model does its own normalisation and repair, and models may be steps of
-pipelines. Recognising takes time in proportion to the entries of X, and pays for all but the cheapest kernels.
+pipelines. Recognising takes time in proportion to the entries of X, and pays for all but the cheapest kernels. Where
+training and further samples are rows of one `Views`, they are known by their positions, which takes no time.
 """
 
 from __future__ import annotations
@@ -418,8 +419,8 @@ class SharedKernel(_OfKernel):
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Kernel:
         views = as_views(X)
-        key = _training_key(views, sample_weight, y if self.supervised else None)
-        known = next((sheet for sheet in self.sheets if sheet.key == key), None)
+        given = views, sample_weight, y if self.supervised else None
+        known = next((sheet for sheet in self.sheets if sheet.is_of(*given)), None)
         return clone(self.kernel).fit(views, sample_weight, label, y) if known is None else known.bound(views)
 
 
@@ -431,7 +432,7 @@ class KernelSheet(_OfKernel):
     """
 
     kernel: Kernel
-    key: bytes
+    key: Any
     _: KW_ONLY
     places: dict[bytes, int]
     values: np.ndarray
@@ -452,22 +453,42 @@ class KernelSheet(_OfKernel):
     ) -> KernelSheet:
         views, others = as_views(X), as_views(others)
         fitted = clone(kernel).fit(views, sample_weight, label, y)
+        is_one = others.source is views.source
         places: dict[bytes, int] = {}
-        for place, digest in enumerate([*views.digests(), *others.digests()]):
+        for place, digest in enumerate([] if is_one else [*views.digests(), *others.digests()]):
             places.setdefault(digest, place)
         values = np.vstack([fitted.gram(views), fitted.cross(others, views)])
         self_similarity = np.concatenate([fitted.diagonal(views), fitted.diagonal(others)])
         presence = np.concatenate([fitted.present(views), fitted.present(others)])
-        key = _training_key(views, sample_weight, y if kernel.supervised else None)
-        return cls(fitted, key, places=places, values=values, self_similarity=self_similarity, presence=presence)
+        given = views, sample_weight, y if kernel.supervised else None
+        key = _in_source(*given) if is_one else _training_key(*given)
+        sheet = cls(fitted, key, places=places, values=values, self_similarity=self_similarity, presence=presence)
+        if is_one:
+            sheet._bind(views.source, np.concatenate([views.positions, others.positions]))
+        return sheet
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether training and further samples are rows of one `Views`; no other sample is compared then."""
+        return not isinstance(self.key, bytes)
+
+    def is_of(self, views: Views, sample_weight: np.ndarray | None, y: Any) -> bool:
+        """Whether this is the sheet of some training samples, with their weights and targets."""
+        if not self.is_of_rows:
+            return self.key == _training_key(views, sample_weight, y)
+        return views.source is self._source and all(map(np.array_equal, self.key, _in_source(views, sample_weight, y)))
 
     def bound(self, views: Views) -> KernelSheet:
         """A copy, sharing the values, that finds these `Views` of the training samples by position."""
         bound = copy(self)
-        bound._source = views.source
-        bound._place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
-        bound._place_of_position[views.positions] = np.arange(views.n_samples)
+        if not self.is_of_rows:
+            bound._bind(views.source, views.positions)
         return bound
+
+    def _bind(self, source: object, positions: np.ndarray) -> None:
+        self._source = source
+        self._place_of_position = np.full(positions.max(initial=-1) + 1, -1)
+        self._place_of_position[positions[::-1]] = np.arange(len(positions))[::-1]  # the first of equal ones
 
     def __sklearn_clone__(self) -> KernelSheet:
         return self
@@ -484,6 +505,9 @@ class KernelSheet(_OfKernel):
 
     def columns(self) -> np.ndarray:
         return self.kernel.columns()
+
+    def compared(self) -> np.ndarray:
+        return self.columns()[:0] if self.is_of_rows else self.columns()
 
     def present(self, X: Any) -> np.ndarray:
         places = self._found(X)
@@ -513,6 +537,12 @@ class KernelSheet(_OfKernel):
 
     def _known(self, rows: np.ndarray, columns: np.ndarray) -> bool:
         return bool((rows >= 0).all() and (columns >= 0).all() and (columns < self.values.shape[1]).all())
+
+
+def _in_source(views: Views, sample_weight: np.ndarray | None, y: Any) -> tuple[np.ndarray, ...]:
+    """What tells the training samples of a kernel apart among rows of one `Views`."""
+    weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    return views.positions, weight, np.empty(0) if y is None else np.asarray(y)
 
 
 def _training_key(views: Views, sample_weight: np.ndarray | None, y: Any) -> bytes:

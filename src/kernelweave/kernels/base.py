@@ -114,6 +114,10 @@ class Kernel(BaseEstimator):
         """Positions of the columns that the fitted kernel reads."""
         raise NotImplementedError(f"{type(self).__name__} does not implement columns")
 
+    def compared(self) -> np.ndarray:
+        """Positions of the columns of training samples that new ones are compared with."""
+        return self.columns()
+
     def present(self, X: Any) -> np.ndarray:
         """Which samples have the kernel's view: a boolean array of shape (n_samples,)."""
         raise NotImplementedError(f"{type(self).__name__} does not implement present")

@@ -183,11 +183,14 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
     if not total > 0.0:
         return 0.0
     if not sp.issparse(A):
-        largest = np.abs(A).max(axis=0, initial=0.0)
+        largest = _largest_entries(A)
         A = A - A[0]  # so that constant columns are exactly 0
         A -= sample_weight @ A / total
-        A[:, np.abs(A).max(axis=0, initial=0.0) <= _SAME_VALUE * largest] = 0.0
-        size = binary_unit(largest_entry(A))
+        left = _largest_entries(A)
+        constant = left <= _SAME_VALUE * largest
+        if constant.any():
+            A[:, constant] = 0.0
+        size = binary_unit(float(left.max(initial=0.0, where=~constant)))
         A /= size
         return size * float(np.sqrt(sample_weight @ squared_norms(A) / total))
     A = A.tocsc(copy=True)
@@ -201,6 +204,11 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
     variance = (np.bincount(column, weight * deviation**2, A.shape[1]) + absent * mean**2) / total
     largest = abs(A).max(axis=0).toarray().ravel()
     return float(np.sqrt(variance[variance > (_SAME_VALUE * largest) ** 2].sum()))
+
+
+def _largest_entries(A: np.ndarray) -> np.ndarray:
+    """The largest size of the entries of each column."""
+    return np.maximum(A.max(axis=0, initial=0.0), -A.min(axis=0, initial=0.0))
 
 
 def largest_entry(A: Any) -> float:

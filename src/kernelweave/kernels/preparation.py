@@ -5,9 +5,13 @@ returns for training and for new samples. It is always fitted and then applied (
 `fit_transform`), so that training samples and new ones are treated alike.
 
 A transformer gets a data frame where X is one, else an array or a sparse matrix; one of documents gets the view's one
-column as a list. Missing cells come as NaN, and samples that lack the whole view do not come at all. A fitted model
-keeps columns without names (`KeptColumns`), so that a `TableKind` remembers what the table of the fit was: the same
-columns, from any container, become a table of the same kind.
+column as a list. Checking the columns of a data frame one by one takes far longer than scaling them, so that a view of
+numbers is an array for the transformers of scikit-learn that look at numbers only (`_READ_NUMBERS`). Missing cells come
+as NaN, and samples that lack the whole view do not come at all. A fitted model keeps columns without names
+(`KeptColumns`), so that a `TableKind` remembers what the table of the fit was: the same columns, from any container,
+become a table of the same kind.
+
+Kernels of one view with equal transformers share one `Preparation`, which is fitted once and transforms samples once.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -44,6 +49,13 @@ from ..validation.schemas import (
 from ..views.frames import KeptColumns, take_columns
 from ..views.table import Views
 from .components import Origin, names_out, origin_of
+
+# Transformers of scikit-learn that make the same of an array of numbers as of a data frame.
+_READ_NUMBERS = (
+    *("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "Normalizer", "QuantileTransformer"),
+    *("PowerTransformer", "SimpleImputer", "KNNImputer", "PCA", "TruncatedSVD", "TfidfTransformer"),
+    *("VarianceThreshold", "SelectKBest"),
+)
 
 
 @dataclass(eq=False)
@@ -121,8 +133,30 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
-    """Fit a copy of a transformer to the samples that have a view; `fit` gets y and weights where it takes them."""
+    """Fit a copy of a transformer to the samples that have a view; `fit` gets y and weights where it takes them.
+
+    Where an equal one was fitted to the same before, it is that one.
+    """
     _check_transformer(transformer, who)
+    known = views.kept(("preparations", columns.tobytes(), view if isinstance(view, str) else None), list)
+    for given, preparation in known:
+        if _are_equal(given, (sample_weight, y)) and _are_equal(preparation.transformer, transformer):
+            return preparation
+    preparation = _fitted(transformer, views, columns, view, who, label, sample_weight, y)
+    known.append(((sample_weight, y), preparation))
+    return preparation
+
+
+def _fitted(
+    transformer: Any,
+    views: Views,
+    columns: np.ndarray,
+    view: Any,
+    who: str,
+    label: str,
+    sample_weight: np.ndarray | None,
+    y: Any,
+) -> Preparation:
     fitted = clone(transformer)
     documents = _takes_documents(fitted, _is_text_column(views, columns))
     if documents and (len(columns) != 1 or views.is_sparse(columns)):
@@ -131,7 +165,7 @@ def prepare(
             f"{_named(transformer, who)} takes one column of documents, but the view {found}; select the column of "
             'text by view=, or say which columns it is for: make_column_transformer((TfidfVectorizer(), "text"), ...)'
         )
-    kind = TableKind.of(views, columns, view, set(_strings(transformer)))
+    kind = TableKind.of(views, columns, view, set(_strings(transformer)), as_array=_reads_numbers(transformer))
     preparation = Preparation(fitted, kind, documents=documents, n_features=0)
     table, present = preparation.input(views, columns, label)
     n_present = int(present.sum())
@@ -147,6 +181,36 @@ def prepare(
     preparation.n_features = values.shape[1]
     views.prepared(preparation, lambda: (_with_zero_rows(values, present), present))
     return preparation
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    """Whether two parameters are the same, or transformers with the same parameters, or lists of such."""
+    if first is second:
+        return True
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, BaseEstimator):
+        outputs = [vars(each).get("_sklearn_output_config") for each in (first, second)]
+        return outputs[0] == outputs[1] and _are_equal(first.get_params(deep=False), second.get_params(deep=False))
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(_are_equal(first[name], second[name]) for name in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_are_equal, first, second))
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    return isinstance(first, str | int | float | np.generic) and bool(first == second)
+
+
+def _reads_numbers(transformer: Any) -> bool:
+    """Whether an array of numbers is to a transformer what a data frame is; a pipeline by its first step."""
+    steps = getattr(transformer, "steps", None)
+    if isinstance(steps, list):
+        return next((_reads_numbers(step) for _, step in steps if step not in (None, "passthrough")), False)
+    cls = type(transformer)
+    if cls.__name__ not in _READ_NUMBERS or not cls.__module__.startswith("sklearn."):
+        return False
+    output = vars(transformer).get("_sklearn_output_config", {}).get("transform")
+    return (output or get_config()["transform_output"]) == "default"
 
 
 def _check_transformer(transformer: Any, who: str) -> None:
@@ -278,10 +342,10 @@ class TableKind:
     """What kind of table some columns become.
 
     It is a data frame, or else an array or, where X or the view is sparse, a CSR matrix (of which a data frame is made
-    only where the transformer mentions the names of columns). Names of None number the columns from 0. `dtypes` are the
-    types of columns that are not numbers, by their place, without those of text. `texts` flags the columns that held
-    text in the fit: where such a column holds numbers later (a file in which the categories "1", "2" and "X" are all
-    numbers, or empty) they are text again.
+    only where the transformer mentions the names of columns). An array may have names, which only say what its columns
+    are called; names of None number the columns from 0. `dtypes` are the types of columns that are not numbers, by
+    their place, without those of text. `texts` flags the columns that held text in the fit: where such a column holds
+    numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
     """
 
     is_frame: bool
@@ -299,8 +363,8 @@ class TableKind:
     )
 
     @classmethod
-    def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str]) -> TableKind:
-        """The kind of some columns of the training samples.
+    def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str], *, as_array: bool = False) -> TableKind:
+        """The kind of some columns of the training samples; `as_array`: an array, where all of them are numbers.
 
         Where the selector `view` is a name, columns are called what follows it and the separator: ``age`` for
         ``clinical__age``; otherwise they have their full names. Names that the transformer mentions (`wanted`) come
@@ -315,7 +379,9 @@ class TableKind:
             found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
         else:
             found = [views.X.dtype] * len(columns)
-        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(found))
+        if plain and as_array:
+            return cls(False, names)
         dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
         texts = [] if plain else [_holds_text(views.X, c, dtype) for c, dtype in zip(columns, found, strict=True)]
         is_frame = isinstance(views.X, pd.DataFrame) or names is not None
@@ -364,17 +430,17 @@ class TableKind:
 def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set[str]) -> list[str] | None:
     if names is None:
         return None
-    full = [str(name) for name in names[columns]]
-    short = [_within(name, view) for name in full]
-    if len(set(short)) < len(short) or wanted & (set(full) - set(short)):
+    full = [str(name) for name in names[columns].tolist()]
+    if isinstance(view, str):
+        start = view + SEPARATOR
+        short = [name.removeprefix(start) or name for name in full]
+    elif wanted:
+        short = [name.removeprefix(name.partition(SEPARATOR)[0] + SEPARATOR) or name for name in full]
+    else:
+        return full
+    if len(set(short)) < len(short) or (wanted and wanted & (set(full) - set(short))):
         return full
     return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full
-
-
-def _within(name: str, view: Any) -> str:
-    prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
-    inside = name.removeprefix(prefix + SEPARATOR)
-    return inside or name
 
 
 def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:

@@ -46,7 +46,7 @@ from .resources import explained_memory_errors, lazy_storage_error, warn_if_too_
 from .tiles.device import check_device_memory, warn_of_host_kernels
 from .tiles.sources import declared
 from .tiles.stack import TileStack, cross_values, source_of, tiles_at
-from .vectors import Function, Linear
+from .vectors import Function, Linear, squared_norms
 
 #: A kernel, positions of new samples, these samples, and which of them have the view.
 NewPart = tuple[int, Any, Views, np.ndarray]
@@ -483,7 +483,7 @@ class KernelStack:
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
-        used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
+        used = [kernel.compared() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
         restricted = self._over(
@@ -713,7 +713,8 @@ def centre_of(kernel: Any, samples: Views, weight: np.ndarray) -> np.ndarray | N
 def warn_of_large_means(names: list[str], kernels: list[Kernel], normalizers: list[Normalizer], samples: Views) -> None:
     """Warn of kernels (or parts of them) that are functions of products of features, where these have a large mean."""
     for name, kernel, normalizer in zip(names, kernels, normalizers, strict=True):
-        for sizes in [] if normalizer.method == "center" else product_sizes(kernel, samples):
+        known = getattr(kernel, "is_of_rows", False)  # of a search, whose last fit warns
+        for sizes in [] if known or normalizer.method == "center" else product_sizes(kernel, samples):
             warn_if_lost(*sizes, name)
 
 
@@ -733,12 +734,12 @@ def _sizes(coef0: float, values: Any, present: np.ndarray) -> tuple[np.ndarray, 
     rows = rows[:: max(1, -(-len(rows) // _LOOKED_AT))]
     if sp.issparse(values) or not len(rows):
         return np.empty(0), np.empty(0)
-    values = values[rows]
+    values = values if len(rows) == len(values) else values[rows]
     with np.errstate(over="ignore", invalid="ignore"):
         deviations = values - values[0]  # so that those of constant features are exactly 0
         deviations -= deviations.mean(axis=0)
-        left = (deviations**2).sum(axis=1)
-        return ((values**2).sum(axis=1) + coef0, left) if left.any() else (np.empty(0), np.empty(0))
+        left = squared_norms(deviations)
+        return (squared_norms(values) + coef0, left) if left.any() else (np.empty(0), np.empty(0))
 
 
 def feature_weights(stack: KernelStack, m: int, coef: np.ndarray) -> np.ndarray:

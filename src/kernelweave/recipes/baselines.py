@@ -34,10 +34,8 @@ from ..validation import Choice, Constraints, Instance, Number, Offers, Seed, Wh
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import (
     check_labels,
-    check_new_data,
     check_numeric_target,
     check_row_labels,
-    check_training_data,
     encode_labels,
     unchanged_on_failure,
 )
@@ -56,7 +54,7 @@ from ..validation.schemas import (
     several,
     text,
 )
-from ..views import Views
+from ..views import Views, new_views, training_views
 from .design import Design
 from .kinds import TASK
 from .search import balanced_folds
@@ -276,7 +274,7 @@ class ColumnModel(Decisions):
         with unchanged_on_failure(self):
             given = check_parameters(self)
             check_row_labels(X, y=y)
-            views = Views(*check_training_data(self, X))
+            views = training_views(self, X)
             self.task_ = given.task
             targets = self._targets(y, views.n_samples)
             preparation = default_preparation(given.estimator) if self.preparation is None else self.preparation
@@ -362,7 +360,7 @@ class ColumnModel(Decisions):
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
-        return Views(*check_new_data(self, X, self.design_.read))
+        return new_views(self, X, self.design_.read)
 
     def _columns_by_view(self) -> dict[str, np.ndarray]:
         return self.design_.views(getattr(self, "feature_names_in_", None))
@@ -535,23 +533,24 @@ class StackedViews(Decisions):
             given = check_parameters(self)
             machines = self._checked_machines()
             check_row_labels(X, y=y, groups=groups)
-            X, _ = check_training_data(self, X)
+            whole = training_views(self, X)
             self.views_ = [view for view, _ in machines]
             self.task_ = self._task()
-            targets = self._targets(y, len(X))
-            labels = targets if self.task_ == "classification" else np.zeros(len(X), dtype=int)
-            folds = balanced_folds(_as_groups(groups, len(X)), labels, given.cv, given.random_state)
-            there = self._presence(X)
-            values = np.full((len(X), len(machines), len(self._outputs())), np.nan)
+            n_samples = whole.n_samples
+            targets = self._targets(y, n_samples)
+            labels = targets if self.task_ == "classification" else np.zeros(n_samples, dtype=int)
+            folds = balanced_folds(_as_groups(groups, n_samples), labels, given.cv, given.random_state)
+            values = np.full((n_samples, len(machines), len(self._outputs())), np.nan)
             self.machines_ = []
-            support, landmarks = np.zeros(len(X), dtype=bool), 0
+            support, landmarks = np.zeros(n_samples, dtype=bool), 0
             for place, (view, machine) in enumerate(machines):
-                own, rows = _columns(X, view), np.flatnonzero(there[:, place])
+                own, there = _of_view(whole, view)
+                rows = np.flatnonzero(there)
                 for fold in range(given.cv):
                     train, test = rows[folds[rows] != fold], rows[folds[rows] == fold]
                     fitted = self._fitted(machine, own, targets, train)
                     if fitted is not None and len(test):
-                        values[test, place] = self._values_of(fitted, own.iloc[test])
+                        values[test, place] = self._values_of(fitted, own.rows(test))
                 fitted = self._fitted(machine, own, targets, rows)
                 self.machines_.append(fitted)
                 if fitted is not None and hasattr(fitted, "support_"):
@@ -580,7 +579,7 @@ class StackedViews(Decisions):
             raise ValueError(f"machines of StackedViews has the view {repeated[0]!r} twice")
         return list(entries)
 
-    def _fitted(self, machine: Any, own: pd.DataFrame, targets: np.ndarray, rows: np.ndarray) -> Any:
+    def _fitted(self, machine: Any, own: Views, targets: np.ndarray, rows: np.ndarray) -> Any:
         """The machine fitted to these samples, which have the view; None where they are too few, or of one class."""
         is_classification = self.task_ == "classification"
         if len(rows) < 2 or (is_classification and len(np.unique(targets[rows])) < 2):
@@ -589,9 +588,9 @@ class StackedViews(Decisions):
         machine = clone(machine)
         if self.class_weight is not None:
             machine.set_params(class_weight=self._weights_of_positions(self.class_weight))
-        return machine.fit(own.iloc[rows], targets[rows])
+        return machine.fit(own.rows(rows), targets[rows])
 
-    def _values_of(self, machine: Any, own: pd.DataFrame) -> np.ndarray:
+    def _values_of(self, machine: Any, own: Views) -> np.ndarray:
         """Decision values of shape (n_samples, n_values), NaN for classes that the machine was not fitted to."""
         if self.task_ == "regression":
             return machine.predict(own).reshape(-1, 1)
@@ -646,28 +645,21 @@ class StackedViews(Decisions):
 
     def _parts(self, X: Any) -> np.ndarray:
         """Contributions of views, and the intercept, of shape (n_samples, n_outputs, n_views + 1)."""
-        X, _ = check_new_data(self, X, self._used())
-        if not isinstance(X, pd.DataFrame):
-            X = pd.DataFrame(X, columns=self.feature_names_in_)
-        there = self._presence(X)
-        parts = np.zeros((len(X), len(self.coef_), len(self.machines_) + 1))
+        whole = new_views(self, X, self._used())
+        parts = np.zeros((whole.n_samples, len(self.coef_), len(self.machines_) + 1))
         parts[:, :, -1] = self.intercept_
         for place, (view, machine) in enumerate(zip(self.views_, self.machines_, strict=True)):
-            rows = np.flatnonzero(there[:, place])
+            own, there = _of_view(whole, view)
+            rows = np.flatnonzero(there)
             if machine is None or not len(rows):
                 continue
-            centred = self._values_of(machine, _columns(X, view).iloc[rows]) - self.means_[place]
+            centred = self._values_of(machine, own.rows(rows)) - self.means_[place]
             parts[rows, :, place] = np.where(np.isnan(centred), 0.0, centred) @ self.coef_[:, place].T
         return parts
 
     def _used(self) -> np.ndarray:
         names = self.feature_names_in_
         return np.flatnonzero([any(_is_of(name, view) for view in self.views_) for name in names])
-
-    def _presence(self, X: Any) -> np.ndarray:
-        if not isinstance(X, pd.DataFrame):
-            raise ValueError("StackedViews needs a data frame with columns named by view (see stack_views)")
-        return np.column_stack([_columns(X, view).notna().to_numpy().any(axis=1) for view in self.views_])
 
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give precomputed kernels new samples, and return these as an X to predict, as `MKLClassifier` does.
@@ -754,11 +746,15 @@ class StackedViews(Decisions):
                 refuse(f"{path}.views_", f"has the view {view!r}, of which there is no column")
 
 
-def _columns(X: pd.DataFrame, view: str) -> pd.DataFrame:
-    chosen = [place for place, name in enumerate(X.columns) if _is_of(name, view)]
-    if not chosen:
+def _of_view(X: Views, view: str) -> tuple[Views, np.ndarray]:
+    """The columns of a view by themselves, and which samples have some of them."""
+    if X.names is None:
+        raise ValueError("StackedViews needs a data frame with columns named by view (see stack_views)")
+    chosen = np.flatnonzero([_is_of(name, view) for name in X.names.tolist()])
+    if not len(chosen):
         raise ValueError(f"the view {view!r} of StackedViews matches no column of X")
-    return X.iloc[:, chosen]
+    own = X.objects(chosen, X.names[chosen])
+    return own, own.read(np.arange(len(chosen)), view, text=True, partly=True)[1]
 
 
 def _is_of(name: Any, view: str) -> bool:

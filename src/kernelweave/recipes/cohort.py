@@ -53,7 +53,7 @@ from ..validation.schemas import (
     several,
     text,
 )
-from ..views import TableInBlocks
+from ..views import TableInBlocks, Views
 from .choice import Selection, chosen, class_offsets
 from .drift import CohortSummary
 from .extension import extended
@@ -408,7 +408,7 @@ class CohortModel(CohortValues, BaseEstimator):
 
     def _values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         table, decided = self._table(X)
-        return self._with_constants(self.model_, table, decided), decided
+        return self._with_constants(self.model_, Views(table), decided), decided
 
     @by_blocks(dask=True)
     def predict(self, X: Any) -> np.ndarray:
@@ -820,8 +820,8 @@ class CohortModel(CohortValues, BaseEstimator):
         tries_weights = is_classes and given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
         maker = next(iter(makers.values()))  # members of a portfolio read the same views
 
-        def decide(model: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return self._with_constants(model, table.iloc[test], maker.decidable(present[train], present[test]))
+        def decide(model: Any, rest: Views, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            return self._with_constants(model, rest, maker.decidable(present[train], present[test]))
 
         def candidate(name: str) -> Candidate:
             make = replace(makers[name], effort="quick").model if name in on_trial else makers[name].model
@@ -838,7 +838,7 @@ class CohortModel(CohortValues, BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
             found = search(
                 missing,
-                table,
+                Views(table),
                 y,
                 splits,
                 groups=groups,

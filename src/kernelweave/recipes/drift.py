@@ -50,7 +50,7 @@ from ..validation.schemas import (
     several,
     text,
 )
-from ..views.frames import SparseRowsDtype
+from ..views.frames import SparseRowsDtype, adjacent, take_columns
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
 
 # How often, at most, each kind of sentence may be said about new samples of the same distribution.
@@ -58,6 +58,7 @@ _RISK = {"views": 0.004, "columns": 0.002, "cells": 0.001, "missing": 0.001, "ca
 _LEAST = {"view": 0.5, "column": 0.8, "far": 0.1, "missing": 0.2, "categories": 0.05}
 _NAMED = 3  # columns or categories that a sentence names
 GRID = 21  # quantiles that are kept of each column
+_CHUNK = 512  # columns that are gone through together
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +103,10 @@ class CohortSummary:
     @classmethod
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
         X = as_frame(X)
-        X = X.set_axis([str(name) for name in X.columns], axis=1)
-        given = zip(X.columns, map(str, kinds["view"]), kinds["kind"], strict=True)
+        names = [str(name) for name in X.columns.tolist()]
+        given = zip(names, map(str, kinds["view"]), kinds["kind"], strict=True)
         own = [(name, view, kind) for name, view, kind in given if kind != LEFT_OUT]
+        places = {name: place for place, name in enumerate(names)}
         views = list(dict.fromkeys(view for _, view, _ in own))
         place_of = {view: place for place, view in enumerate(views)}
         columns, column_views = (
@@ -113,21 +115,20 @@ class CohortSummary:
         )
         measured = [(name, view) for name, view, kind in own if kind in (NUMBER, SIMILARITY)]
         similar = {
-            name: usual_similarity(matrices[name], X[name])
+            name: usual_similarity(matrices[name], X.iloc[:, places[name]])
             for name, _, kind in own
             if kind == SIMILARITY and matrices is not None and name in matrices
         }
         measures = [name for name, _ in measured]
         measure_views = np.array([place_of[view] for _, view in measured], dtype=int)
-        table = numbers_of(X, measures, similar)
-        grid, moments, u = moments_of(table)
+        grid, moments, u = moments_of(numbers_of(X, places, measures, similar))
         categories = [name for name, _, kind in own if kind == CATEGORY]
-        counts = [Counter(map(number_as_text, X[name].dropna())) for name in categories]
+        counts = [Counter(map(number_as_text, X.iloc[:, places[name]].dropna())) for name in categories]
         pairs = [PairStructure.of(u, np.flatnonzero(measure_views == place)) for place in range(len(views))]
         return cls(
             n_samples=len(X),
             views=views,
-            shares=presence(X, columns, column_views, len(views)).mean(axis=0),
+            shares=presence(X, places, columns, column_views, len(views)).mean(axis=0),
             columns=columns,
             column_views=column_views,
             measures=measures,
@@ -164,14 +165,15 @@ class NewCohort:
     def add(self, X: Any, similarities: Mapping[str, pd.DataFrame] | None = None) -> None:
         summary = self.summary
         X = as_frame(X)
-        X = X.set_axis([str(name) for name in X.columns], axis=1)
+        places = {str(name): place for place, name in enumerate(X.columns.tolist())}
         there = np.zeros(len(summary.views), dtype=bool)
-        there[[place for name, place in zip(summary.columns, summary.column_views, strict=True) if name in X]] = True
-        present = presence(X, summary.columns, summary.column_views, len(summary.views))
+        there[[view for name, view in zip(summary.columns, summary.column_views, strict=True) if name in places]] = True
+        present = presence(X, places, summary.columns, summary.column_views, len(summary.views))
         self._rows += there * len(X)
         self._present += present.sum(axis=0)
-        similar = {name: mean_rows(block, X[name]) for name, block in (similarities or {}).items() if name in X}
-        table = numbers_of(X, summary.measures, similar)
+        blocks = {name: block for name, block in (similarities or {}).items() if name in places}
+        similar = {name: mean_rows(block, X.iloc[:, places[name]]) for name, block in blocks.items()}
+        table = numbers_of(X, places, summary.measures, similar)
         u = ranks(table, summary.grid)
         known = ~np.isnan(table)
         low, high = summary.moments[3:5]
@@ -185,8 +187,8 @@ class NewCohort:
             together = together[~np.isnan(together)]
             self._pairs[:, place] += len(together), together.sum()
         for place, (name, values) in enumerate(zip(summary.categories, summary.values, strict=True)):
-            if name in X:
-                cells = Counter(map(number_as_text, X[name].dropna()))
+            if name in places:
+                cells = Counter(map(number_as_text, X.iloc[:, places[name]].dropna()))
                 self._known[place] += sum(cells.values())
                 kept = set(values)
                 self._unknown[place] += Counter({cell: n for cell, n in cells.items() if cell not in kept})
@@ -338,27 +340,36 @@ def _amount(number: float) -> str:
     return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
 
 
-def presence(X: pd.DataFrame, columns: list[str], views: np.ndarray, n_views: int) -> np.ndarray:
+def presence(
+    X: pd.DataFrame, places: Mapping[str, int], columns: list[str], views: np.ndarray, n_views: int
+) -> np.ndarray:
+    """Which sample has which view; `places` are the positions of the columns of X."""
     present = np.zeros((len(X), n_views), dtype=bool)
-    for place in range(n_views):
-        own = [name for name, view in zip(columns, views, strict=True) if view == place and name in X]
-        if own:
-            present[:, place] = X[own].notna().to_numpy().any(axis=1)
+    found = np.array([places.get(name, -1) for name in columns], dtype=int)
+    for view in range(n_views):
+        own = found[(views == view) & (found >= 0)]
+        if len(own):
+            present[:, view] = X.iloc[:, adjacent(own)].notna().to_numpy().any(axis=1)
     return present
 
 
-def numbers_of(X: pd.DataFrame, measures: list[str], similar: Mapping[str, np.ndarray]) -> np.ndarray:
-    table = np.full((len(X), len(measures)), np.nan)
-    dtypes = dict(zip(X.columns, X.dtypes, strict=True))
-    plain = []
-    for place, name in enumerate(measures):
-        if name in similar:
-            table[:, place] = similar[name]
-        elif name in dtypes and isinstance(dtypes[name], np.dtype) and dtypes[name].kind in "fiub":
-            plain.append(place)
-        elif name in dtypes:
-            table[:, place] = _column_numbers(X[name])
-    table[:, plain] = X[[measures[place] for place in plain]].to_numpy(dtype=np.float64)
+def numbers_of(
+    X: pd.DataFrame, places: Mapping[str, int], measures: list[str], similar: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    found = np.array([-1 if name in similar else places.get(name, -1) for name in measures], dtype=int)
+    is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes], dtype=bool)
+    plain = (found >= 0) & is_plain[found]
+    if plain.all():
+        table = np.array(take_columns(X, found), dtype=np.float64)
+    else:
+        table = np.full((len(X), len(measures)), np.nan)
+        table[:, plain] = take_columns(X, found[plain])
+        for measure in np.flatnonzero(~plain):
+            name = measures[measure]
+            if name in similar:
+                table[:, measure] = similar[name]
+            elif name in places:
+                table[:, measure] = _column_numbers(X.iloc[:, places[name]])
     table[~np.isfinite(table)] = np.nan
     return table
 
@@ -398,6 +409,14 @@ def mean_rows(block: pd.DataFrame, ids: pd.Series) -> np.ndarray:
 
 def moments_of(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Grid of quantiles; number, mean, standard deviation, range and usual distance from the middle; ranks."""
+    grid, moments, u = np.zeros((GRID, table.shape[1])), np.zeros((6, table.shape[1])), np.empty(table.shape)
+    for first in range(0, table.shape[1], _CHUNK):
+        own = slice(first, first + _CHUNK)
+        grid[:, own], moments[:, own], u[:, own] = _moments(np.ascontiguousarray(table[:, own]))
+    return grid, moments, u
+
+
+def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     known = ~np.isnan(table)
     n = known.sum(axis=0)
     filled = np.where(known, table, 0.0)
@@ -440,10 +459,11 @@ def rank_grid(table: np.ndarray) -> np.ndarray:
 def ranks(table: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Ranks between 0 and 1 of values among the training samples; 1/2 where a value is missing."""
     twice = np.zeros(table.shape, dtype=np.int8)  # at most 2 GRID
+    is_above = np.empty(table.shape, dtype=bool)
     with np.errstate(invalid="ignore"):
         for quantile in grid:
-            twice += table > quantile
-            twice += table >= quantile
+            for compare in (np.greater, np.greater_equal):
+                twice += compare(table, quantile, out=is_above).view(np.int8)
     return np.where(np.isnan(table), 0.5, twice / (2 * len(grid)))
 
 

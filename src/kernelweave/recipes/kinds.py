@@ -52,7 +52,7 @@ from ..validation.schemas import (
     optional,
     refuse,
 )
-from ..views.frames import SparseRows, SparseRowsDtype
+from ..views.frames import SparseRows, SparseRowsDtype, adjacent
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
 KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)
@@ -106,12 +106,13 @@ def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
     views = column_views(X, matrices)
     plain = _plain_numbers(X)
     found = []
-    for place, name in enumerate(X.columns):
+    names = X.columns.tolist()
+    for place, name in enumerate(names):
         if isinstance(name, str) and name in matrices:
             found.append((SIMILARITY, f"the sample's id in the similarity matrix {name!r}"))
         else:
             found.append(plain[place] if place in plain else _kind(X.iloc[:, place]))
-    index = pd.Index(list(X.columns), name="column", dtype=object)
+    index = pd.Index(names, name="column", dtype=object)
     kinds = pd.DataFrame({"view": views, "kind": [k for k, _ in found], "why": [w for _, w in found]}, dtype=object)
     return kinds.set_index(index)
 
@@ -162,7 +163,7 @@ def as_frame(X: Any) -> pd.DataFrame:
 
 
 def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
-    names = [str(name) for name in X.columns]
+    names = [str(name) for name in X.columns.tolist()]
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
     is_alone = [
@@ -193,10 +194,10 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
     places = [place for place, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
     if not places:
         return {}
-    values = X.iloc[:, places].to_numpy(dtype=np.float64)
+    values = X.iloc[:, adjacent(np.array(places))].to_numpy(dtype=np.float64)
     missing = np.isnan(values)
-    low = np.where(missing, np.inf, values).min(axis=0, initial=np.inf)
-    high = np.where(missing, -np.inf, values).max(axis=0, initial=-np.inf)
+    low = np.fmin.reduce(values, axis=0, initial=np.inf)  # of those that are not NaN
+    high = np.fmax.reduce(values, axis=0, initial=-np.inf)
     empty = missing.all(axis=0)
     found = {}
     for place, is_empty, is_constant, value in zip(places, empty, low == high, low, strict=True):

@@ -34,7 +34,7 @@ from ..validation.schemas import (
     text,
 )
 from ..views import Views
-from ..views.frames import KeptColumns, SparseRows
+from ..views.frames import KeptColumns, SparseRows, adjacent, take_columns
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text
 
 LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
@@ -107,8 +107,8 @@ class TableLayout:
             if kind != LEFT_OUT:
                 groups.setdefault(view, []).append(place)
         taken: set[str] = set()
-        found = list(kinds["kind"])
-        views = [_view(X, view, places, found, starts, taken) for view, places in groups.items()]
+        found, columns = list(kinds["kind"]), X.columns.tolist()
+        views = [_view(X, columns, view, places, found, starts, taken) for view, places in groups.items()]
         return cls([replace(view, is_log=view.name in log) for view in views])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
@@ -218,7 +218,13 @@ class TableLayout:
 
 
 def _view(
-    X: pd.DataFrame, view: str, places: Sequence[int], kinds: Sequence[str], starts: np.ndarray, taken: set[str]
+    X: pd.DataFrame,
+    columns: Sequence[Any],
+    view: str,
+    places: Sequence[int],
+    kinds: Sequence[str],
+    starts: np.ndarray,
+    taken: set[str],
 ) -> ViewColumns:
     own = [kinds[place] for place in places]
     if own == [SIMILARITY]:
@@ -233,7 +239,7 @@ def _view(
         return ViewColumns(view, positions, [str(name) for name in features], [NUMBER] * len(features), True)
     names = []
     for place in places:
-        column = str(X.columns[place])
+        column = str(columns[place])
         name = column if column.startswith(view + SEPARATOR) else f"{view}{SEPARATOR}{column}"
         names.append(_unique(name, taken))
     return ViewColumns(view, starts[places], names, own)
@@ -355,11 +361,11 @@ def _logarithms(values: np.ndarray, view: ViewColumns, name: Callable[[int], str
 
 
 def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -> np.ndarray:
-    block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
+    block = X.iloc[:, adjacent(positions)] if isinstance(X, pd.DataFrame) else None
     if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
         values = block.to_numpy(dtype=np.float64)
     elif isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
-        values = X[:, positions].astype(np.float64, copy=False)
+        values = take_columns(X, positions).astype(np.float64, copy=False)
     elif sp.issparse(X):
         values = X[:, positions].toarray()
     elif isinstance(X, KeptColumns) and np.isin(positions, X.sparse_positions()).all():
@@ -367,10 +373,9 @@ def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -
     else:
         columns = [_as_numbers(_column(X, int(p)), n, index) for p, n in zip(positions, names, strict=True)]
         values = np.column_stack(columns)
-    with np.errstate(invalid="ignore"):
-        wrong = np.abs(values) > LARGEST
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
+    if max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)) > LARGEST:
+        with np.errstate(invalid="ignore"):
+            row, column = np.argwhere(np.abs(values) > LARGEST)[0]
         raise ValueError(
             f"the column {names[column]!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); "
             "replace such values, or leave them empty"

@@ -44,7 +44,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
-from ..views.frames import SparseRows, SparseRowsDtype
+from ..views.frames import SparseRows, SparseRowsDtype, adjacent, take_columns
 from .kinds import LEFT_OUT, SIMILARITY, named_columns
 
 NEARLY_ALL = 0.99
@@ -101,9 +101,11 @@ def _blocks(
     """Columns, a few at a time: names, numbers (or codes of other values, -1 where missing), and presence if sparse."""
     is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes], dtype=bool)
     plain = places[is_plain[places]]
+    names = [str(name) for name in X.columns[plain].tolist()]
     for start in range(0, len(plain), _CHUNK):
         chunk = plain[start : start + _CHUNK]
-        yield [str(name) for name in X.columns[chunk]], X.iloc[rows, chunk].to_numpy(dtype=np.float64), None
+        values = take_columns(X, chunk)[rows].astype(np.float64, copy=False)
+        yield names[start : start + _CHUNK], values, None
     for place in places[~is_plain[places]]:
         name, column = X.columns[place], X.iloc[rows, place]
         if not isinstance(column.array, SparseRows):
@@ -248,7 +250,7 @@ def _views(X: pd.DataFrame, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataF
         if kinds["kind"].iloc[places[0]] == SIMILARITY:
             found.append(_matrix_view(X.iloc[:, places[0]], matrices[str(view)]))
             continue
-        present = X.iloc[:, places].notna().to_numpy().any(axis=1)
+        present = X.iloc[:, adjacent(places)].notna().to_numpy().any(axis=1)
         found.append(_View(present, lambda rows, places=places: _column_bits(X, places, rows)))
     return found
 

@@ -37,6 +37,7 @@ from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
 from ..kernels import named_kernels
 from ..validation.schemas import Schema, numbers
+from ..views import Views
 
 
 def balanced_folds(
@@ -175,21 +176,22 @@ class Candidate:
 
 def search(
     candidates: Mapping[str, Candidate],
-    table: Any,
+    table: Views,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
     groups: np.ndarray | None = None,
-    decide: Callable[[Any, np.ndarray, np.ndarray], np.ndarray],
+    decide: Callable[[Any, Views, np.ndarray, np.ndarray], np.ndarray],
     score: Callable[[np.ndarray, np.ndarray], float],
     losses: Callable[[np.ndarray, np.ndarray], np.ndarray | None] = lambda values, y: None,
     shape: tuple[int, ...],
 ) -> dict[str, Found]:
     """Try all settings of each candidate on all folds: what was found for each.
 
-    `decide` takes a fitted model, and positions of the samples of its fit and of others, and returns decision values of
-    the others; those of all samples have `shape`. A larger `score` of decision values and targets, which are labels or
-    standardised numbers, is better, and so are smaller `losses` of samples, which choose where they are not None.
+    `decide` takes a fitted model, other samples, and positions of the samples of its fit and of the others, and returns
+    decision values of the others; those of all samples have `shape`. A larger `score` of decision values and targets,
+    which are labels or standardised numbers, is better, and so are smaller `losses` of samples, which choose where they
+    are not None.
     """
     settings = {name: candidate.settings for name, candidate in candidates.items()}
     values = {name: [np.full(shape, np.nan) for _ in own] for name, own in settings.items()}
@@ -199,9 +201,10 @@ def search(
     for train, test in splits:
         models = {name: candidate.make(train) for name, candidate in candidates.items()}
         models = _sharing_kernels(models, settings, table, y, train, test)
+        part, rest = table.rows(train), table.rows(test)
         for name, model in models.items():
-            for place, one in _fitted(model, settings[name], table.iloc[train], y[train], groups, train):
-                decided = decide(one, train, test)
+            for place, one in _fitted(model, settings[name], part, y[train], groups, train):
+                decided = decide(one, rest, train, test)
                 values[name][place][test] = decided
                 scores[name][place].append(score(decided, y[test]))
                 done += 1
@@ -257,7 +260,7 @@ def setting_text(setting: Mapping[str, Any]) -> str:
 def _sharing_kernels(
     models: dict[str, Any],
     settings: Mapping[str, list[dict[str, Any]]],
-    table: Any,
+    table: Views,
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from ..views import Views
 from .scoring import Scoring, positive_place
 from .search import Calibration
 
@@ -26,7 +26,7 @@ class CohortValues:
     offsets_: np.ndarray | None
     _prior: np.ndarray
 
-    def _decided(self, model: Any, table: pd.DataFrame) -> np.ndarray:
+    def _decided(self, model: Any, table: Any) -> np.ndarray:
         """Decision values for all classes of the fit, also where a model was fitted to samples of some only."""
         if self.task_ == "regression":
             return model.predict(table)
@@ -51,12 +51,12 @@ class CohortValues:
         every[:, np.searchsorted(self.classes_, model.classes_)] = parts
         return every
 
-    def _with_constants(self, model: Any, table: pd.DataFrame, decided: np.ndarray) -> np.ndarray:
+    def _with_constants(self, model: Any, table: Views, decided: np.ndarray) -> np.ndarray:
         constant = self._constant()
-        values = np.repeat(constant[None], len(table), axis=0)
+        values = np.repeat(constant[None], table.n_samples, axis=0)
         values = values[:, 0] if len(constant) == 1 else values
         if decided.any():
-            values[decided] = self._decided(model, table if decided.all() else table.iloc[decided])
+            values[decided] = self._decided(model, table if decided.all() else table.rows(decided))
         return values
 
     def _constant(self) -> np.ndarray:

@@ -26,12 +26,12 @@ def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> boo
 
     They are where one is called ``view__column``, or where a kernel names its view, which may be one column.
     """
-    if len(set(names)) < len(names):
+    if len(set(names.tolist())) < len(names):
         return False
     by_kernel = any(isinstance(getattr(kernel, "view", None), str) for kernel in getattr(estimator, "kernels_", []))
     if not by_kernel and not any(SEPARATOR in name for name in names):
         return False
-    return all(isinstance(name, str) for name in X.columns.to_numpy(dtype=object))
+    return text_names(X) is not None
 
 
 def check_unique_columns(columns: pd.Index, what: str = "X") -> None:
@@ -52,6 +52,12 @@ def feature_names(X: pd.DataFrame) -> list[Any]:
         features = getattr(dtype, "features", None)
         names += [name] if features is None else [f"{name}{SEPARATOR}{feature}" for feature in features]
     return names
+
+
+def text_names(X: pd.DataFrame) -> np.ndarray | None:
+    """The names of all columns, None where one of them is not text."""
+    names = X.columns.to_numpy(dtype=object)
+    return names if all(isinstance(name, str) for name in names.tolist()) else None
 
 
 def has_sparse_rows(X: pd.DataFrame) -> bool:

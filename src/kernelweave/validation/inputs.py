@@ -22,7 +22,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d, validate_data
 
-from .columns import are_found_by_name, by_name, check_unique_columns, feature_names, has_sparse_rows
+from .columns import are_found_by_name, by_name, check_unique_columns, feature_names, has_sparse_rows, text_names
 from .parameters import shown
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
@@ -56,17 +56,21 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
     X = _one_table(X)
     if isinstance(X, pd.DataFrame):
         check_unique_columns(X.columns)
-        validate_data(estimator, X, skip_check_array=True)
+        names = text_names(X)
+        if names is None:
+            validate_data(estimator, X, skip_check_array=True)
+        else:  # scikit-learn takes long for many thousand names
+            estimator.n_features_in_, estimator.feature_names_in_ = len(names), names
         if len(X) < 2 or X.shape[1] < 1:
             raise ValueError(
                 f"Found a data frame with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}), "
                 f"but {type(estimator).__name__} needs at least 2 samples and 1 feature"
             )
         if has_sparse_rows(X):
-            names = feature_names(X)
-            estimator.n_features_in_ = len(names)
+            every = feature_names(X)
+            estimator.n_features_in_ = len(every)
             if hasattr(estimator, "feature_names_in_"):
-                estimator.feature_names_in_ = np.array(names, dtype=object)
+                estimator.feature_names_in_ = np.array(every, dtype=object)
     else:
         X = validate_data(estimator, X, ensure_min_samples=2, **_ARRAYS)
     return X, getattr(estimator, "feature_names_in_", None)
@@ -82,7 +86,9 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     X = _one_table(X)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None and are_found_by_name(estimator, X, names):
+    if names is not None and not has_sparse_rows(X) and np.array_equal(X.columns.to_numpy(dtype=object), names):
+        pass
+    elif names is not None and are_found_by_name(estimator, X, names):
         X = by_name(estimator, X, names, used)
     else:
         if names is not None:

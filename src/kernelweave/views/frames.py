@@ -355,18 +355,21 @@ class KeptColumns:
                 refuse(f"{path}.blocks[{place}]", "holds what is neither text nor a number")
 
 
-def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
+def kept_columns(X: Any, columns: np.ndarray, rows: np.ndarray | slice) -> KeptColumns | sp.csr_matrix:
+    """A copy of these columns of some samples."""
     columns = np.unique(columns).astype(int)
     if sp.issparse(X):
-        return _kept_sparse(X, columns)
+        return _kept_sparse(X[rows], columns)
     if isinstance(X, KeptColumns):
-        return X.keep(columns)
+        return X.keep(columns).rows(rows)
+    n_samples, n_features = len(np.arange(X.shape[0])[rows]), X.shape[1]
     if len(columns) == 0:
-        return KeptColumns(X.shape[0], X.shape[1], [])
-    if isinstance(X, pd.DataFrame) and (X.dtypes.iloc[columns] != np.float64).any():
-        arrays = {int(position): _plain(X.iloc[:, position]) for position in columns}
-        return KeptColumns(X.shape[0], X.shape[1], _blocks_by_type(arrays))
-    return KeptColumns(X.shape[0], X.shape[1], [(columns, np.array(take_columns(X, columns), order="C"))])
+        return KeptColumns(n_samples, n_features, [])
+    if isinstance(X, pd.DataFrame) and set(X.dtypes.iloc[columns]) != {np.dtype(np.float64)}:
+        part = X.iloc[rows, columns]
+        arrays = {int(position): _plain(part.iloc[:, place]) for place, position in enumerate(columns)}
+        return KeptColumns(n_samples, n_features, _blocks_by_type(arrays))
+    return KeptColumns(n_samples, n_features, [(columns, np.array(take_columns(X, columns)[rows], order="C"))])
 
 
 def has_sparse_views(X: pd.DataFrame) -> bool:
@@ -419,14 +422,18 @@ def _chosen(columns: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def take_columns(X: Any, columns: np.ndarray) -> np.ndarray:
-    """These columns of a table as an array, without a copy where they are adjacent columns of an array."""
+    """These columns of a table as an array, without a copy where they are adjacent columns of one."""
     if isinstance(X, KeptColumns):
         return X.take(columns)
-    if isinstance(X, pd.DataFrame):
-        return X.iloc[:, columns].to_numpy()
-    if np.array_equal(columns, np.arange(columns[0], columns[0] + len(columns))):
-        return X[:, columns[0] : columns[0] + len(columns)]
-    return X[:, columns]
+    chosen = adjacent(columns)
+    return X.iloc[:, chosen].to_numpy() if isinstance(X, pd.DataFrame) else X[:, chosen]
+
+
+def adjacent(columns: np.ndarray) -> np.ndarray | slice:
+    """Positions of columns as a slice, with which nothing is copied, where they follow one another."""
+    if len(columns) and np.array_equal(columns, np.arange(columns[0], columns[0] + len(columns))):
+        return slice(int(columns[0]), int(columns[0]) + len(columns))
+    return columns
 
 
 def small_array(X: Any) -> Any:

@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..validation import shown
-from ..validation.columns import SEPARATOR
+from ..validation.columns import SEPARATOR, text_names
 from ..validation.inputs import as_pandas, check_one_table, is_date, without_mask
 from ..validation.schemas import (
     Schema,
@@ -103,7 +103,8 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
             f"the view {view!r} is a name, but X has no column names; pass a data frame "
             "(see stack_views) or select columns by position, such as kernels=[Linear([0, 1])]"
         )
-    columns = np.flatnonzero([name == view or name.startswith(view + SEPARATOR) for name in names])
+    start = view + SEPARATOR
+    columns = np.flatnonzero([name.startswith(start) or name == view for name in names.tolist()])
     if len(columns) == 0:
         known = sorted({name.partition(SEPARATOR)[0] for name in names})
         some = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
@@ -233,7 +234,7 @@ class Views:
             "points": optional(several(_check_points, own=("features",))),
         },
         transient={
-            **dict.fromkeys(("_read", "_prepared", "dtypes"), dict),
+            **dict.fromkeys(("_read", "_prepared", "_columns", "dtypes"), dict),
             "holds_points": bool,
             "source": object,
             "labels": lambda: None,
@@ -251,7 +252,7 @@ class Views:
         self.labels: pd.Index | None = X.index if has_labels else None
         self.dtypes: dict[int, Any] = {}
         if isinstance(X, pd.DataFrame):
-            names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
+            names = text_names(X) if names is None else names
             if has_sparse_views(X):
                 X, features, self.dtypes = taken_apart(X)
                 names = features if names is not None and len(names) < len(features) else names
@@ -261,6 +262,12 @@ class Views:
         self.source = object()
         self._read: dict[Any, Any] = {}
         self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
+        self._columns: dict[str, np.ndarray] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples and of columns."""
+        return self.X.shape
 
     @property
     def n_samples(self) -> int:
@@ -271,7 +278,11 @@ class Views:
         """Column positions of a selector."""
         if callable(selector) and not isinstance(selector, type) and isinstance(self.X, KeptColumns):
             raise ValueError("X has sparse views, which a function cannot select; give the names of views or columns")
-        return resolve_columns(selector, self.names, self.X.shape[1], self.X)
+        if not isinstance(selector, str):
+            return resolve_columns(selector, self.names, self.X.shape[1], self.X)
+        if selector not in self._columns:  # many thousand names are compared once
+            self._columns[selector] = resolve_columns(selector, self.names, self.X.shape[1])
+        return self._columns[selector]
 
     def is_sparse(self, columns: np.ndarray) -> bool:
         """Whether some of these columns are read as a CSR matrix."""
@@ -286,10 +297,10 @@ class Views:
         else:
             X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
         part = Views(X, self.names)
-        part.positions, part.source = self.positions[index], self.source
+        part.positions, part.source, part._columns = self.positions[index], self.source, self._columns
         part.labels = None if self.labels is None else self.labels[index]
         part.dtypes = self.dtypes
-        part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
+        part._prepared = self._prepared_rows(index)
         if self.holds_points:
             part.holds_points = True
         if self._read.get("finite"):
@@ -348,12 +359,15 @@ class Views:
 
     def keep(self, index: np.ndarray, columns: np.ndarray) -> Views:
         """A copy of these samples in which only these columns can be read, at the positions they have here."""
-        part = self.rows(index)
-        kept = part._over(kept_columns(part.X, columns))
-        kept.source = part.source
+        kept = Views(kept_columns(self.X, columns, index))
+        kept.positions, kept.source = self.positions[index], self.source
+        kept.labels = None if self.labels is None else self.labels[index]
         if self.holds_points:
-            kept.holds_points, kept._prepared = True, part._prepared
+            kept.holds_points, kept._prepared = True, self._prepared_rows(index)
         return kept
+
+    def _prepared_rows(self, index: np.ndarray | slice) -> dict[Any, tuple[Any, np.ndarray]]:
+        return {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}, "_prepared": self._prepared if self.holds_points else {}}
@@ -393,6 +407,12 @@ class Views:
             self._prepared[key] = compute()
         return self._prepared[key]
 
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What a function makes for these samples, made once; `rows` and pickles do not have it."""
+        if key not in self._read:
+            self._read[key] = make()
+        return self._read[key]
+
     def hold_points(self, key: Any, values: Any) -> None:
         """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
         self.holds_points = True
@@ -404,9 +424,7 @@ class Views:
 
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
-        if "digests" not in self._read:
-            self._read["digests"] = digests_of(self.X)
-        return self._read["digests"]
+        return self.kept("digests", lambda: digests_of(self.X))
 
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
