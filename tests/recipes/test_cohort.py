@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, load, save, stack_views
 from kernelweave.recipes import CohortModel, method_names
-from kernelweave.recipes import cohort as cohort_module
+from kernelweave.recipes import inner as inner_module
 from kernelweave.recipes.search import inner_splits, setting_text
 from mixed_cohort import cohort
 
@@ -318,7 +318,7 @@ def test_equal_samples_join_groups():
         return inner_splits(labels, groups, *given, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cohort_module, "inner_splits", splits)
+        patch.setattr(inner_module, "inner_splits", splits)
         model.fit(X, y, groups=groups)
     assert len(set(seen[0][:3])) == 1 and len(set(seen[0])) == 18
 

@@ -5,10 +5,8 @@ Its fit decides what columns hold, searches the settings of the method, fits the
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from ..estimators.base import APPROXIMATION
 from ..estimators.explanations import part_names
 from ..estimators.fitted import lookups_of, n_compared
 from ..estimators.samples import by_blocks, targets_given, whole_targets
-from ..kernels import Precomputed
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted
 from ..validation.inputs import (
     as_pandas,
@@ -54,15 +51,14 @@ from ..validation.schemas import (
     text,
 )
 from ..views import TableInBlocks, Views
-from .choice import Selection, chosen, class_offsets
 from .drift import CohortSummary
 from .extension import extended
 from .importance import MOST_AVERAGED, feature_importance
 from .in_blocks import fit_in_blocks, in_memory
+from .inner import InnerValidation, Samples
 from .kinds import (
     TASK,
     about_columns,
-    about_matrix,
     as_frame,
     column_kinds,
     given_kinds,
@@ -73,19 +69,12 @@ from .kinds import (
 from .layout import TableLayout, ViewColumns
 from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import (
-    AUTO,
-    QUICK_PARTS,
-    ModelMaker,
-    grid_of,
     method_layout,
-    method_names,
     needed_views,
-    portfolio,
     reason_against,
 )
 from .scoring import positive_place, scoring_named
-from .search import Calibration, Candidate, Found, KnownFit, fitted, inner_splits, known_fits, search
-from .values import LABELS_COUNT, CohortValues
+from .search import Calibration, known_fits
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -101,7 +90,7 @@ def _calibrates(model: CohortModel) -> bool:
     return _classifies(model) and bool(model.calibrate)
 
 
-class CohortModel(CohortValues, BaseEstimator):
+class CohortModel(InnerValidation, BaseEstimator):
     """A model of samples that are described by several tables, made by the name of a method alone.
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
@@ -327,8 +316,10 @@ class CohortModel(CohortValues, BaseEstimator):
             table, present = self._fit_views(layout, X)
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
-            known = known_fits(self, source, targets)
-            self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own, known)
+            samples = Samples(table.iloc[kept], present[kept], targets[kept], own)
+            self._fit_model(given, samples, known_fits(self, source, targets))
+            self._store_use()
+            self._store_means(samples.table)
             self._count_lacking(targets, kept)
             self.n_samples_ = X.shape[0]
             self.cohort_ = CohortSummary.of(X, self.kinds_, given.matrices)
@@ -652,109 +643,6 @@ class CohortModel(CohortValues, BaseEstimator):
             )
         return kept
 
-    def _fit_model(
-        self,
-        given: Any,
-        table: pd.DataFrame,
-        present: np.ndarray,
-        targets: np.ndarray,
-        groups: np.ndarray | None,
-        known: dict[str, KnownFit],
-    ) -> None:
-        options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
-        matrices = {}
-        for view in self._layout.views:
-            if view.is_matrix:
-                matrices[view.name] = Precomputed(given.matrices[view.name], view.name, repair="clip")
-                self.decisions_ += about_matrix(matrices[view.name], table)
-        is_classes = self.task_ == "classification"
-        weight = given.class_weight if is_classes and given.class_weight != "auto" else None
-        shared = (self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation, weight)
-        members = portfolio(self._layout, table, given.approximation) if self.method == AUTO else [self.method]
-        makers = {member: ModelMaker(member, *shared) for member in members}
-        y = self.classes_[targets] if is_classes else targets
-        splits = self._splits(given, makers[next(iter(makers))], present, targets, groups)
-        found = self._search(given, makers, table, present, y, splits, groups, known)
-        choice = chosen(found, y, splits, self._score)
-        self._store_choice(choice, found)
-        one = known.setdefault(choice.method, KnownFit(choice.found))
-        if one.model is None:
-            self._fit_all(one, given, makers[choice.method], table, present, y, groups)
-        else:
-            self.spared_seconds_ += one.fit_seconds
-        self.decisions_ += one.notes
-        self.model_ = one.model
-        self._pass_on(one.issued)
-        self._store_use()
-        self._store_means(table)
-        self.calibration_ = None
-        if is_classes:
-            values = self._with_offsets(choice.found.values, targets, y, splits)
-            if given.calibrate:
-                self.calibration_ = self._calibrated(values, targets, table)
-
-    def _store_choice(self, choice: Selection, found: Mapping[str, Found]) -> None:
-        self._chosen, self.portfolio_ = choice.method, None
-        self.setting_, self.settings_, self.validation_score_ = (
-            choice.found.setting,
-            choice.found.table,
-            choice.found.score,
-        )
-        if self.method != AUTO:
-            return
-        self.setting_ = {"method": choice.method} | self.setting_
-        self.settings_ = pd.concat(
-            [
-                own.table.assign(setting=(f"method={name}, " + own.table["setting"]).str.removesuffix(", "))
-                for name, own in found.items()
-            ],
-            ignore_index=True,
-        )
-        self.portfolio_ = choice.table
-        sentence = choice.sentence(method_names(self.task_, self._layout.names))
-        self.decisions_ += [] if sentence is None else [sentence]
-
-    @staticmethod
-    def _fit_all(
-        one: KnownFit,
-        given: Any,
-        maker: ModelMaker,
-        table: pd.DataFrame,
-        present: np.ndarray,
-        y: np.ndarray,
-        groups: np.ndarray | None,
-    ) -> None:
-        """Fit the method with the setting that was found to all samples."""
-        start = time.perf_counter()
-        model = maker.model(table, present).set_params(**one.found.setting)
-        if given.verbose and "verbose" in model.get_params(deep=False):
-            model.set_params(verbose=given.verbose)
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always", UserWarning)
-            one.model = fitted(model, table, y, groups)
-        one.issued, one.notes, one.fit_seconds = list(issued), list(maker.notes), time.perf_counter() - start
-
-    def _with_offsets(
-        self, values: np.ndarray, targets: np.ndarray, y: np.ndarray, splits: Sequence[tuple[np.ndarray, np.ndarray]]
-    ) -> np.ndarray:
-        """Out-of-fold decision values with the class offsets, where labels are counted and these are worth having."""
-        if self.scoring_ not in LABELS_COUNT:
-            return values
-        is_balanced = self.scoring_ == "balanced_accuracy"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of resamples without some class
-            offsets = class_offsets(values, targets, y, splits, self._score, is_balanced=is_balanced)
-        if offsets is None:
-            return values
-        self.offsets_ = offsets[0]
-        gain = offsets[1]
-        self.decisions_.append(
-            f"Decision values have an offset for each class: the inner score rises by {gain:.3f}, to "
-            f"{self.validation_score_ + gain:.3f}."
-        )
-        self.validation_score_ += gain
-        return values + offsets[0]
-
     def _store_use(self) -> None:
         """Store which views the fitted model reads, and how many samples it compares new ones with."""
         self._needs = self._read_views()
@@ -786,94 +674,6 @@ class CohortModel(CohortValues, BaseEstimator):
         pairs = zip(self.model_.kernel_names_, self.model_.kernels_, strict=True)
         read = {kernel.view for name, kernel in pairs if name in active}
         return [name for name in self._needs if name in read] or self._needs
-
-    def _splits(
-        self, given: Any, maker: ModelMaker, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        is_classes = self.task_ == "classification"
-        quick = given.effort == "quick"
-        labels = targets if is_classes else np.zeros(len(targets), dtype=int)
-        n_folds = QUICK_PARTS if quick else given.cv
-        splits = []
-        for train, test in inner_splits(labels, groups, n_folds, given.random_state, only_first=quick):
-            train = train[maker.decidable(present[train], present[train])]
-            if len(train) > 1 and (not is_classes or len(np.unique(labels[train])) > 1):
-                splits.append((train, test))
-        if not splits:
-            self.decisions_.append("There are too few samples, classes or groups for inner validation.")
-        return splits
-
-    def _search(
-        self,
-        given: Any,
-        makers: Mapping[str, ModelMaker],
-        table: pd.DataFrame,
-        present: np.ndarray,
-        y: np.ndarray,
-        splits: Sequence[tuple[np.ndarray, np.ndarray]],
-        groups: np.ndarray | None,
-        known: dict[str, KnownFit],
-    ) -> dict[str, Found]:
-        """What inner validation finds for each method; nothing is fitted again for those that are known."""
-        is_classes = self.task_ == "classification"
-        several = is_classes and len(self.classes_) > 2
-        tries_weights = is_classes and given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
-        maker = next(iter(makers.values()))  # members of a portfolio read the same views
-
-        def decide(model: Any, rest: Views, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return self._with_constants(model, rest, maker.decidable(present[train], present[test]))
-
-        def candidate(name: str) -> Candidate:
-            make = replace(makers[name], effort="quick").model if name in on_trial else makers[name].model
-            grid = grid_of(name, given.effort, self.task_, tries_weights)
-            return Candidate(lambda rows: make(table.iloc[rows], present[rows]), grid)
-
-        # A forest of fewer trees takes less time, and its score is hardly worse.
-        on_trial = ["forest"] if len(makers) > 1 else []
-        self.spared_seconds_ = sum(known[name].seconds for name in makers if name in known)
-        missing = {name: candidate(name) for name in makers if name not in known}
-        start = time.perf_counter()
-        self.offsets_ = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
-            found = search(
-                missing,
-                Views(table),
-                y,
-                splits,
-                groups=groups,
-                decide=decide,
-                score=self._score,
-                losses=self._losses,
-                shape=(len(table), len(self.classes_)) if several else (len(table),),
-            )
-        seconds = (time.perf_counter() - start) / max(len(missing), 1)
-        known |= {name: KnownFit(own, seconds) for name, own in found.items() if name not in on_trial}
-        return {name: known[name].found if name in known else found[name] for name in makers}
-
-    def _count_lacking(self, targets: np.ndarray, kept: np.ndarray) -> None:
-        """Let inner scores count the samples that the fit leaves out too, so that scores of all methods compare."""
-        lacking = np.delete(targets, kept)
-        if not len(lacking):
-            return
-        values = np.repeat(self._constant()[None], len(lacking), axis=0)
-        if self.task_ == "classification":
-            score = self._score(values[:, 0] if values.shape[1] == 1 else values, self.classes_[lacking])
-        else:
-            score = self._score(values[:, 0], lacking)
-        if not np.isfinite(score):  # an area under a curve of samples of one class
-            return
-        share = len(lacking) / len(targets)
-        self.validation_score_ = (1.0 - share) * self.validation_score_ + share * score
-        scores, spread = self.settings_["score"], self.settings_["std"]
-        self.settings_ = self.settings_.assign(score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread)
-
-    def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
-        tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
-        if not tested.any():
-            self.decisions_.append("Probabilities are calibrated by the training samples themselves.")
-            return Calibration.fit(self._decided(self.model_, table), targets)
-        return Calibration.fit(values[tested], targets[tested])
 
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
         return lookups_of(self.model_)
