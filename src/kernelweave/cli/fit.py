@@ -181,7 +181,7 @@ def described_setting(model: Any, label: str) -> list[str]:
     measured = f"{scoring.label}: {-score:.3f}" if scoring.is_error else f"{scoring.label}: {score:.3f}"
     lines = [
         f"Method: {label}. Setting chosen by cross-validation: {setting}.",
-        f"Score of that setting in cross-validation, {measured}; it was chosen by this score, which is therefore a "
+        f"Score of that setting in cross-validation, {measured}; it was chosen on the same folds, so that this is a "
         "little too good. kernelweave compare has unbiased ones.",
     ]
     if model.n_stored_ is not None:

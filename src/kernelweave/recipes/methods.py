@@ -123,7 +123,7 @@ _LABELS = {
     "linear": "logistic regression",
     "forest": "random forest",
     "boosting": "gradient boosting",
-    AUTO: "the best by inner validation",
+    AUTO: "automatic choice",
 }
 # Methods that people would otherwise take; a key that ends in a colon stands for those that begin with it.
 SIMPLE = (ALONE, "concatenation", "linear", "forest", "boosting")

@@ -230,14 +230,18 @@ def _cohort_settings(cohort: Any) -> list[Block]:
     if len(settings) < 2:
         return []
     chosen = ", ".join(f"{name} = {_plain(value)}" for name, value in cohort.setting_.items())
+    names = {"score": "score", "std": "standard deviation", "loss": "loss"}
+    names = {key: name for key, name in names.items() if key in settings}
     rows: list[list[Cell]] = [
-        [str(row["setting"]), float(row["score"]), float(row["std"])] for _, row in settings.iterrows()
+        [str(row["setting"]), *(float(row[key]) for key in names)] for _, row in settings.iterrows()
     ]
-    columns = [Column("setting"), Column("score", "number"), Column("standard deviation", "number")]
+    columns = [Column("setting"), *(Column(name, "number") for name in names.values())]
     text = (
         f"The setting {chosen} was chosen among {len(rows)} by cross-validation, with a score of "
         f"{written(float(cohort.validation_score_))}."
     )
+    if "loss" in names and cohort.task_ == "classification":
+        text += " Settings are compared by the loss, the squared error of calibrated probabilities (Brier's score)."
     return [Text(text=text), Table(title="Settings that were tried", columns=columns, rows=rows)]
 
 
