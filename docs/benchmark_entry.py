@@ -8,5 +8,5 @@ NAME = "nearest neighbours"
 
 
 def candidates(problem):
-    """Five numbers of neighbours; `on_columns` standardises, joins the views and fills those that are missing."""
+    """Five numbers of neighbours; `on_columns` prepares and joins the views and fills those that are missing."""
     return {f"k={k}": on_columns(problem, KNeighborsClassifier(k)) for k in (5, 1, 3, 11, 21)}

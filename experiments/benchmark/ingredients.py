@@ -1,16 +1,18 @@
 """What the methods of the benchmark share: the kernels of a problem, values of C, and one table of all columns.
 
-Methods get the same kernels wherever they take kernels. Of each dense view there are a linear and a Gaussian kernel on
-standardised columns; of each sparse view there is a linear one on TF-IDF with rows of unit length. Where a problem has
-one view only, several kernels compare the same columns: a linear one, on a dense table a polynomial one of degree 2,
-and Gaussian ones of three widths (the mean distance to the nearest neighbour, the usual width, the median distance).
+Each view is prepared by the recipe of the library (`recipes.preparation`), from what the columns of the whole problem
+hold and with constants of the training samples: counts by TF-IDF, other sparse rows that are not negative to unit
+length, other dense views standardised. Methods get the same kernels wherever they take kernels, which are those of
+``CohortModel("mean")``: a linear one of each view and, but for rows of unit length, a Gaussian one. Where a problem has
+one view only, several kernels compare the same columns: a linear one, a polynomial one of degree 2 (not on rows of unit
+length), and Gaussian ones of three widths (the mean distance to the nearest neighbour, the usual width, the median
+distance).
 
-Methods that read columns get `SideBySide`, whose constants come from the training samples. A dense view is
-standardised, a sparse view weighted by TF-IDF with rows of unit length. A sample that lacks a view has 0 in its
-columns, which is the mean of a standardised column, and 1 in one more column that the view gets where some training
-sample lacks it: mean imputation with a missing indicator. Other packages that take kernel matrices and no missing views
-get those of columns that are prepared so (`OnKernelMatrices`): of each view a linear and a Gaussian kernel, both
-divided by the sum of the variances of its columns, as the library's Gaussian kernel of the usual width is.
+Methods that read columns get `SideBySide`, which prepares each view by the same transformer. A sample that lacks a view
+has 0 in its columns, which is the mean of a standardised column, and 1 in one more column that the view gets where some
+training sample lacks it: mean imputation with a missing indicator. Other packages that take kernel matrices and no
+missing views get those of columns that are prepared so (`OnKernelMatrices`): of each view a linear and a Gaussian
+kernel, both divided by the sum of the variances of its columns, as the library's Gaussian kernel of the usual width is.
 """
 
 from __future__ import annotations
@@ -25,15 +27,41 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from kernelweave.compare import Problem
 from kernelweave.estimators import MKLClassifier
 from kernelweave.kernels import Gaussian, Kernel, Linear, Polynomial
+from kernelweave.recipes.kinds import column_kinds
+from kernelweave.recipes.layout import TableLayout
+from kernelweave.recipes.preparation import has_unit_rows, view_kernels, view_transformer
 from kernelweave.views.frames import SparseRowsDtype
+
+
+def view_preparations(problem: Problem) -> dict[str, Any]:
+    """The unfitted transformer of each view of a problem, as the library's recipe chooses it.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Examples
+    --------
+    >>> from experiments.benchmark.data_sets import find_data_set
+    >>> from experiments.benchmark.ingredients import view_preparations
+    >>> view_preparations(find_data_set("wdbc")(None))
+    {'x': StandardScaler()}
+    """
+    layout, table = _layout(problem)
+    return {view.name: view_transformer(view, table) for view in layout.views}
+
+
+def _layout(problem: Problem) -> tuple[TableLayout, pd.DataFrame]:
+    """The views of a problem as recipes read them, and their table."""
+    layout = TableLayout.of(problem.X, column_kinds(problem.X)).only(list(problem.views))
+    table, _ = layout.table(problem.X)
+    return layout.with_means(table), table
 
 
 class SideBySide(TransformerMixin, BaseEstimator):
@@ -41,30 +69,39 @@ class SideBySide(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    views : sequence of str
-        Names of views of a data frame as `stack_views` makes it.
+    preparations : mapping from str to transformer
+        The unfitted transformer of each view of a data frame as `stack_views` makes it, see `view_preparations`.
     fill : bool
-        Whether samples that lack a view get the mean and an indicator; otherwise NaN, in a dense table.
+        Whether samples that lack a view get 0, the mean of standardised columns, and an indicator; otherwise NaN, in a
+        dense table.
     components : int or None
-        Sparse views, and dense ones with more than `widest` columns, are reduced to so many leading singular
-        directions of the prepared columns.
+        Views that are sparse when prepared, and others with more than `widest` columns, are reduced to so many leading
+        singular directions.
     widest : int
         See `components`.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from kernelweave import stack_views
     >>> from experiments.benchmark.ingredients import SideBySide
     >>> X = stack_views({"a": [[1.0], [3.0], [np.nan]], "b": [[0.0], [1.0], [2.0]]})
-    >>> SideBySide(["a", "b"]).fit_transform(X).round(1)
+    >>> SideBySide({"a": StandardScaler(), "b": StandardScaler()}).fit_transform(X).round(1)
     array([[-1. ,  0. , -1.2],
            [ 1. ,  0. ,  0. ],
            [ 0. ,  1. ,  1.2]])
     """
 
-    def __init__(self, views: Sequence[str], *, fill: bool = True, components: int | None = None, widest: int = 1000):
-        self.views = views
+    def __init__(
+        self,
+        preparations: Mapping[str, Any],
+        *,
+        fill: bool = True,
+        components: int | None = None,
+        widest: int = 1000,
+    ):
+        self.preparations = preparations
         self.fill = fill
         self.components = components
         self.widest = widest
@@ -79,10 +116,10 @@ class SideBySide(TransformerMixin, BaseEstimator):
         """
         self.prepared_: dict[str, Any] = {}
         self.is_missing_: dict[str, bool] = {}
-        for view in self.views:
+        for view, preparation in self.preparations.items():
             block, present = view_block(X, view)
             self.is_missing_[view] = not bool(present.all())
-            self.prepared_[view] = self._preparation(block).fit(block[present]) if present.any() else None
+            self.prepared_[view] = self._fitted(preparation, block[present]) if present.any() else None
         return self
 
     def transform(self, X: pd.DataFrame) -> Any:
@@ -93,16 +130,19 @@ class SideBySide(TransformerMixin, BaseEstimator):
         X : DataFrame
         """
         check_is_fitted(self)
-        pieces = [piece for view in self.views for piece in self._pieces(X, view)]
+        pieces = [piece for view in self.preparations for piece in self._pieces(X, view)]
         if any(sp.issparse(piece) for piece in pieces):
             return sp.hstack(pieces, format="csr")
         return np.hstack(pieces) if pieces else np.zeros((len(X), 0))
 
-    def _preparation(self, block: Any) -> Any:
-        steps = [TfidfTransformer()] if sp.issparse(block) else [StandardScaler()]
-        if self.components is not None and (sp.issparse(block) or block.shape[1] > self.widest):
-            steps.append(TruncatedSVD(min(self.components, block.shape[1] - 1), random_state=0))
-        return make_pipeline(*steps)
+    def _fitted(self, preparation: Any, block: Any) -> Any:
+        """The transformer of a view, fitted, with the reduction of what it makes."""
+        own = clone(preparation)
+        values = own.fit_transform(block)
+        width = values.shape[1]
+        if self.components is None or not (sp.issparse(values) or width > self.widest):
+            return own
+        return make_pipeline(own, TruncatedSVD(min(self.components, width - 1), random_state=0).fit(values))
 
     def _pieces(self, X: pd.DataFrame, view: str) -> list[Any]:
         """The prepared columns of a view and its indicator."""
@@ -167,7 +207,7 @@ WIDTHS = {"narrow": "nearest", "usual": "scale", "wide": "median"}
 
 
 def kernels_of(problem: Problem) -> list[tuple[str, Kernel]]:
-    """The kernels of a problem, by name.
+    """The kernels of a problem, by name: of several views those of ``CohortModel("mean")``.
 
     Parameters
     ----------
@@ -180,28 +220,16 @@ def kernels_of(problem: Problem) -> list[tuple[str, Kernel]]:
     >>> [name for name, _ in kernels_of(find_data_set("multifeat")(None))][:3]
     ['fac-linear', 'fac-gaussian', 'fou-linear']
     """
-    views = problem.views
-    if len(views) > 1:
-        return [kernel for name in views for kernel in _view_kernels(problem, name)]
-    (name,) = views
-    if is_sparse(problem.X, name):
-        return [("linear", Linear(name, transformer=TfidfTransformer())), *_gaussians(name, TfidfTransformer())]
-    several = [("linear", Linear(name, transformer=StandardScaler()))]
-    several.append(("polynomial", Polynomial(name, degree=2, transformer=StandardScaler())))
-    return [*several, *_gaussians(name, StandardScaler())]
-
-
-def _view_kernels(problem: Problem, name: str) -> list[tuple[str, Kernel]]:
-    if is_sparse(problem.X, name):
-        return [(f"{name}-linear", Linear(name, transformer=TfidfTransformer()))]
-    linear, gaussian = Linear(name, transformer=StandardScaler()), Gaussian(name, transformer=StandardScaler())
-    return [(f"{name}-linear", linear), (f"{name}-gaussian", gaussian)]
-
-
-def _gaussians(name: str, transformer: Any) -> list[tuple[str, Kernel]]:
-    return [
-        (f"gaussian-{label}", Gaussian(name, scale=width, transformer=transformer)) for label, width in WIDTHS.items()
-    ]
+    layout, table = _layout(problem)
+    pairs = [(view, view_transformer(view, table)) for view in layout.views]
+    if len(problem.views) > 1:
+        return [kernel for view, own in pairs for kernel in view_kernels(view, table, own)]
+    ((view, own),) = pairs
+    several: list[tuple[str, Kernel]] = [("linear", Linear(view.name, transformer=own))]
+    if not has_unit_rows(view, table):
+        several.append(("polynomial", Polynomial(view.name, degree=2, transformer=own)))
+    widths = WIDTHS.items()
+    return several + [(f"gaussian-{label}", Gaussian(view.name, scale=w, transformer=own)) for label, w in widths]
 
 
 def machines(
@@ -238,14 +266,14 @@ def machines(
     >>> list(machines(find_data_set("wdbc")(None), LpMKL(), costs=(1.0, 10.0), over={"p": (1.5, 2.0)}))
     ['p=1.5, C=1', 'p=1.5, C=10', 'p=2, C=1', 'p=2, C=10']
     """
-    names = list(over or {})
+    names, kernels = list(over or {}), kernels_of(problem)
     found = {}
     for values in product(*(over or {}).values()):
         given = dict(zip(names, values, strict=True))
         words = [f"{name}={value:.3g}" for name, value in given.items()]
         for C in costs:
             own = clone(combiner).set_params(**given)
-            model = MKLClassifier(kernels_of(problem), own, C=C, random_state=0, **options)
+            model = MKLClassifier(kernels, own, C=C, random_state=0, **options)
             found[", ".join([*words, f"C={C:g}"])] = model
     return found
 
@@ -270,7 +298,7 @@ def on_columns(problem: Problem, classifier: Any, **options: Any) -> Pipeline:
     >>> model.predict(problem.X[:2]).shape
     (2,)
     """
-    return make_pipeline(SideBySide(list(problem.views), **options), classifier)
+    return make_pipeline(SideBySide(view_preparations(problem), **options), classifier)
 
 
 _LEAST = 1e-12  # variance of a view that is constant
@@ -279,15 +307,15 @@ _LEAST = 1e-12  # variance of a view that is constant
 class OnKernelMatrices(ClassifierMixin, BaseEstimator, ABC):
     """A classifier that makes kernel matrices of views.
 
-    Subclasses have `views` among their parameters, and `fit` and `decision_function`.
+    Subclasses have `preparations` (see `SideBySide`) among their parameters, and `fit` and `decision_function`.
     """
 
-    views: Any
+    preparations: Any
     classes_: np.ndarray
 
     def _fit_views(self, X: Any) -> np.ndarray:
         """Kernels of the training samples, of shape (n_kernels, n_samples, n_samples)."""
-        self.blocks_ = [SideBySide([view]).fit(X) for view in self.views]
+        self.blocks_ = [SideBySide({view: own}).fit(X) for view, own in self.preparations.items()]
         self.train_ = [_dense(block.transform(X)) for block in self.blocks_]
         return self._matrices(X)
 

@@ -10,6 +10,9 @@ constants of a calibration (Platt's sigmoid, or a softmax with one temperature; 
 Settings of `MKLClassifier` that differ in C and in the combiner only look up kernels that are computed once per fold,
 as in the library's searches.
 
+A method that chooses by itself gives one setting. With probabilities of its own it is fitted once, and what it has as
+`setting_` is what counts.
+
 Time is limited softly: when a cell has taken its seconds, no further setting is begun, and the best of those that are
 finished counts. Where not even the first is finished, it counts as it is. Seconds are those of the processor, so that
 results do not depend on what else the machine does.
@@ -116,7 +119,8 @@ class BudgetedSelection(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     setting_ : str
-        The label that counts, with the number of settings that were tried where the time was too short for all.
+        The label that counts, with the number of settings that were tried where the time was too short for all. Without
+        a label, the parameters that a classifier which chooses by itself has in its own `setting_`.
     validation_score_ : float or None
         Its mean accuracy; None where there was nothing to choose and nothing to calibrate.
     scores_ : dict from label to float
@@ -179,6 +183,7 @@ class BudgetedSelection(ClassifierMixin, BaseEstimator):
         self.validation_score_ = None if np.isnan(best.score) else best.score
         self.calibration_ = _calibration(best.values, labels)
         self.best_estimator_ = clone(candidates[best.label]).fit(X, y)
+        self.setting_ = self.setting_ or _own_setting(self.best_estimator_)
         self.n_stored_ = stored_samples(self.best_estimator_)
         del self._start
         return self
@@ -258,6 +263,12 @@ def _shared_kernels(models: list[Any], X: Any, y: np.ndarray, folds: list[Any]) 
     if not alike or len(models) == 1:
         return [{} for _ in folds]
     return [shared.parameters([shared.of_fold(X, y, train, test)]) for train, test in folds]
+
+
+def _own_setting(model: Any) -> str:
+    """What a classifier chose by itself."""
+    found = getattr(model, "setting_", None)
+    return ", ".join(f"{name}={value}" for name, value in found.items()) if isinstance(found, Mapping) else ""
 
 
 def _rows(X: Any, index: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.benchmark.ingredients import OnKernelMatrices
+from experiments.benchmark.ingredients import OnKernelMatrices, view_preparations
 from kernelweave.compare import Problem
 
 NAME = "himalaya ridge"
@@ -25,14 +25,15 @@ class HimalayaRidge(OnKernelMatrices):
 
     Parameters
     ----------
-    views : sequence of str
+    preparations : mapping from str to transformer
+        As that of `SideBySide`.
     n_iter : int
         Random weightings of the kernels that are tried.
     random_state : int
     """
 
-    def __init__(self, views: Any, *, n_iter: int = 8, random_state: int = 0):
-        self.views = views
+    def __init__(self, preparations: Any, *, n_iter: int = 8, random_state: int = 0):
+        self.preparations = preparations
         self.n_iter = n_iter
         self.random_state = random_state
 
@@ -70,4 +71,4 @@ class HimalayaRidge(OnKernelMatrices):
 
 def candidates(problem: Problem) -> dict:
     """One setting: it chooses by itself."""
-    return {"": HimalayaRidge(list(problem.views))}
+    return {"": HimalayaRidge(view_preparations(problem))}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
-from experiments.benchmark.ingredients import OnKernelMatrices
+from experiments.benchmark.ingredients import OnKernelMatrices, view_preparations
 from kernelweave.compare import Problem
 
 NAME = "MKLpy EasyMKL"
@@ -24,15 +24,16 @@ class MKLpyEasyMKL(OnKernelMatrices):
 
     Parameters
     ----------
-    views : sequence of str
+    preparations : mapping from str to transformer
+        As that of `SideBySide`.
     C : float
         Of the support vector machine.
     lam : float
         Of EasyMKL.
     """
 
-    def __init__(self, views: Any, *, C: float = 1.0, lam: float = 0.1):
-        self.views = views
+    def __init__(self, preparations: Any, *, C: float = 1.0, lam: float = 0.1):
+        self.preparations = preparations
         self.C = C
         self.lam = lam
 
@@ -76,6 +77,6 @@ class MKLpyEasyMKL(OnKernelMatrices):
 
 def candidates(problem: Problem) -> dict:
     """Two values of lambda and two of C."""
-    views = list(problem.views)
+    preparations = view_preparations(problem)
     settings = [(lam, C) for lam in (0.1, 0.5) for C in (1.0, 10.0)]
-    return {f"lam={lam:g}, C={C:g}": MKLpyEasyMKL(views, C=C, lam=lam) for lam, C in settings}
+    return {f"lam={lam:g}, C={C:g}": MKLpyEasyMKL(preparations, C=C, lam=lam) for lam, C in settings}

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from experiments.benchmark.ingredients import SideBySide
+from experiments.benchmark.ingredients import SideBySide, on_columns, view_preparations
 from kernelweave.compare import Problem
 
 NAME = "stacking"
@@ -19,18 +19,19 @@ FAMILY = "rival"
 def candidates(problem: Problem) -> dict:
     """Two kinds of classifiers; two values of C where there is one view."""
     if len(problem.views) == 1:
-        return {f"C={C:g}": _of_kernels(*problem.views, C=C) for C in (1.0, 10.0)}
+        return {f"C={C:g}": _of_kernels(problem, C=C) for C in (1.0, 10.0)}
     kinds = {"logistic regressions": LogisticRegression(max_iter=500), "support vector machines": SVC(C=10.0)}
     return {label: _of_views(problem, classifier) for label, classifier in kinds.items()}
 
 
 def _of_views(problem: Problem, classifier: LogisticRegression | SVC) -> StackingClassifier:
-    return _stacked({view: make_pipeline(SideBySide([view]), classifier) for view in problem.views})
+    parts = view_preparations(problem).items()
+    return _stacked({view: make_pipeline(SideBySide({view: own}), classifier) for view, own in parts})
 
 
-def _of_kernels(view: str, *, C: float) -> StackingClassifier:
+def _of_kernels(problem: Problem, *, C: float) -> StackingClassifier:
     kernels = ("linear", "poly", "rbf")
-    return _stacked({kernel: make_pipeline(SideBySide([view]), SVC(kernel=kernel, C=C)) for kernel in kernels})
+    return _stacked({kernel: on_columns(problem, SVC(kernel=kernel, C=C)) for kernel in kernels})
 
 
 def _stacked(parts: dict) -> StackingClassifier:

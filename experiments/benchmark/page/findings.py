@@ -22,6 +22,7 @@ from kernelweave.model_selection import paired_loss_test
 OURS = "kernelweave"
 FAMILY_WORDS = {OURS: "Kernelweave", "rival": "rival", "entry": "entry"}
 _AHEAD = 0.01  # a lead that is named
+_NEAR, _BEHIND = 0.005, 0.015  # of the named method: as good as the best of the others, and worse by so much
 _SAME = 1e-9
 
 
@@ -67,18 +68,21 @@ class Lead:
         return bool(self.pvalue < LEVEL)
 
 
-def leads(shared: SharedCells) -> list[Lead]:
+def leads(shared: SharedCells, named: str | None = None) -> list[Lead]:
     """For each data set with methods of both sides, the best of either.
 
     Parameters
     ----------
     shared : SharedCells
+    named : str, optional
+        The one method of Kernelweave that counts.
     """
     accuracy = shared.table("accuracy")
     is_ours = np.array([shared.families[name] == OURS for name in accuracy])
+    counts = is_ours if named is None else accuracy.columns == named
     found = []
     for row, values in accuracy.iterrows():
-        sides = [values[is_ours].dropna(), values[~is_ours].dropna()]
+        sides = [values[counts].dropna(), values[~is_ours].dropna()]
         if min(len(side) for side in sides) == 0:
             continue
         ours, other = (str(side.idxmax()) for side in sides)
@@ -106,6 +110,43 @@ def _pvalue(cells: pd.DataFrame, first: str, second: str) -> float:
     wrong = [n_test * (1.0 - own.mean()) for own in values]
     losses = [np.clip(count - order, 0.0, 1.0) for count, order in zip(wrong, (place, place[::-1]), strict=True)]
     return paired_loss_test(*losses, n_train=n_train).pvalue
+
+
+def named_sentences(shared: SharedCells, ranking: Ranking, named: str) -> list[str]:
+    """How one method compares with the best of the others on each data set, and its mean rank.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    ranking : Ranking
+    named : str
+    """
+    found = leads(shared, named)
+    if not found:
+        return []
+    near = sum(lead.ahead <= _NEAR + _SAME for lead in found)
+    behind = sorted((lead for lead in found if lead.ahead > _BEHIND + _SAME), key=lambda lead: -lead.ahead)
+    n_failed = int(shared.failed[named].sum())
+    said = (
+        f"{italic(named)} is ahead of the best of the others, or within {100 * _NEAR:g} points of it, on {near} of "
+        f"{counted(len(found), 'data set')}"
+    )
+    said += f" (and failed on {n_failed} more)." if n_failed else "."
+    if behind:
+        said += f" It is more than {100 * _BEHIND:g} points behind on {len(behind)}: {'; '.join(map(_gap, behind))}."
+    else:
+        said += f" It is nowhere more than {100 * _BEHIND:g} points behind."
+    said += " The best of the others is chosen for each data set by the accuracy on its test samples."
+    if named not in ranking.mean:
+        return [said]
+    rank = ranking.mean[named]
+    place = int((ranking.mean < rank).sum()) + 1
+    return [said, f"The mean rank of {italic(named)} is {rank:.2f}, place {place} of {len(ranking.mean)}."]
+
+
+def _gap(lead: Lead) -> str:
+    test = "" if np.isnan(lead.pvalue) else f", {p_words(lead.pvalue)}"
+    return f"{escaped(lead.row)} ({-100 * lead.ahead:+.1f} to {italic(lead.other)}{test})"
 
 
 def standing_sentences(ranking: Ranking, families: dict[str, str]) -> list[str]:

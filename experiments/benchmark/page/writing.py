@@ -23,10 +23,11 @@ from experiments.benchmark.page.findings import (
     lead_sentences,
     leads,
     listed,
+    named_sentences,
     standing_sentences,
 )
 from experiments.benchmark.page.pictures import draw_accuracy_against, draw_critical_differences
-from experiments.benchmark.page.ranks import BASELINE, KINDS, Ranking, SharedCells, rank_methods, shared_cells
+from experiments.benchmark.page.ranks import KINDS, NAMED, Ranking, SharedCells, rank_methods, shared_cells
 from experiments.benchmark.page.tables import (
     costs_table,
     failures_table,
@@ -52,8 +53,8 @@ _LEGEND = """| column | meaning |
 | failed | data sets on which the method could not be fitted; its accuracy and log loss leave them out, and are in \
 brackets because they cannot be compared |"""
 _COST_LEGEND = """Means over the same data sets. *Stored*: training samples that predictions need, none for linear
-models and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*:
-memory above that at the start."""
+models and trees (where *auto* chose a forest on some sets, the mean over the others); *seconds*: processor time of
+selection and fit; *prediction*: seconds for all test samples; *MB*: memory above that at the start."""
 _MARKS = """One mark for each method: the mean over data sets of its accuracy relative to that of the best method there,
 against what it costs. A star marks methods that failed on some data sets, which their means leave out. The axis of
 accuracies is logarithmic in what is missing to 100 per cent."""
@@ -65,7 +66,8 @@ largest leads of others first. *Ahead*: accuracy of the first less that of the s
 the accuracy on the test samples, which favours the side with more methods. *p*: test of held-out losses of the two,
 an upper limit because cells hold accuracies only; bold below 0.05, without a correction for the number of data sets."""
 _RUN = """Every method chooses among at most {budget} settings by {folds} stratified folds of the training samples.
-After {seconds:g} seconds of a cell no further setting is begun. All {n_cells} cells are in `results.json` beside the
+After {seconds:g} seconds of a cell no further setting is begun. A method that chooses by itself, as *auto* does, counts
+as one setting: its folds are its own, and no limit stops it. All {n_cells} cells are in `results.json` beside the
 pictures, from which `read_results` and `write_benchmark_page` of `experiments.benchmark` write this page
 again."""
 _SETS = """*views*: several views; *masked*: the same with views that are missing at random (`-random`) or by block
@@ -155,6 +157,8 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
         "`python -m experiments benchmark` writes this page from the cells of its run.",
         f"{rules} has the protocol, and how a method of yours joins.",
     ]
+    if NAMED in set(cells["method"]):
+        said.insert(1, f"{italic(NAMED)} is what `CohortModel` does by default: it chooses by inner validation.")
     if about.get("quick"):
         said.insert(1, "**This is a quick run: few training samples and little time.**")
     return ["# Benchmark: kernels over several views", "\n".join(said)]
@@ -162,15 +166,17 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
 
 def _findings(shared: SharedCells, rankings: dict[str | None, Ranking], found: list[Lead]) -> list[str]:
     ranking = rankings[None]
-    said = standing_sentences(ranking, shared.families) if len(ranking.mean) else []
+    said = named_sentences(shared, ranking, NAMED)
+    said += standing_sentences(ranking, shared.families) if len(ranking.mean) else []
     said += lead_sentences(found) if found else []
     for kind in KINDS if len(rankings) > 2 else ():
         own = [lead for lead in found if shared.kinds[lead.row] == kind]
         if kind in rankings and len(rankings[kind].mean):
             mean = rankings[kind].mean
-            best = f"{_KIND_TITLES[kind]}: the best mean rank is that of {italic(mean.index[0])} ({mean.iloc[0]:.2f})."
+            best = f"{_KIND_TITLES[kind]}: the best mean rank is that of {italic(mean.index[0])} ({mean.iloc[0]:.2f})"
+            best += f"; {italic(NAMED)} has {mean[NAMED]:.2f}." if NAMED in mean.index[1:] else "."
             said.append(f"{best} {count_words(own)}." if own else best)
-    said += baseline_sentences(ranking, BASELINE)
+    said += baseline_sentences(ranking, NAMED)
     if len(ranking.mean):
         seconds, stored = (mean_over_sets(shared, ranking, column) for column in ("seconds", "stored"))
         said += cost_sentences(_relative(ranking), seconds, stored)
@@ -186,7 +192,7 @@ def _overall(shared: SharedCells, ranking: Ranking, pictures: dict[str, str]) ->
         return parts
     n_sets = counted(len(ranking.accuracy), "data set")
     parts.append(f"Means over {n_sets}, each the mean of its splits; the best mean rank is first.")
-    parts += [overall_table(shared, ranking, BASELINE), _LEGEND.format(baseline=BASELINE)]
+    parts += [overall_table(shared, ranking, NAMED), _LEGEND.format(baseline=NAMED)]
     parts += ["### What it costs", _COST_LEGEND, costs_table(shared, ranking)]
     drawn = [column for column in _COSTS if column in pictures]
     if drawn:
@@ -225,7 +231,8 @@ def _run(cells: pd.DataFrame, shared: SharedCells, page: Path) -> list[str]:
     seconds = QUICK_SECONDS if is_quick else MAX_SECONDS
     return [
         "## What was run",
-        f"```sh\nkernelweave benchmark --data DATA{options} \\\n    --output results/ --page {page.name}\n```",
+        "```sh\npython -m experiments benchmark --data DATA"
+        f"{options} \\\n    --output results/ --page {page.name}\n```",
         _RUN.format(budget=BUDGET, folds=FOLDS, seconds=seconds, n_cells=len(cells)),
         sets_table(shared),
         _SETS,

@@ -5,8 +5,8 @@ import pytest
 from sklearn.svm import SVC
 
 from experiments.benchmark import choose_methods, list_methods, load_entry
-from experiments.benchmark.data_sets import find_data_set
 from experiments.benchmark.entries import find_method, is_there
+from experiments.benchmark.measures import log_loss
 from experiments.benchmark.selection import BUDGET
 from kernelweave import stack_views
 from kernelweave.compare import Problem
@@ -42,6 +42,21 @@ def test_every_method_can_be_fitted_to_every_kind_of_problem(entry, kind):
             first.fit(problem.X, problem.y)
         return
     assert np.mean(first.fit(problem.X, problem.y).predict(problem.X) == problem.y) > 0.6
+
+
+def test_auto_chooses_by_itself_with_classes_that_folds_lack():
+    """One class has one sample, which some folds lack, and one class of the test is new."""
+    y = Y.copy()
+    y[1] = 2
+    problem = Problem(PROBLEMS["masked"].X, y, views=PROBLEMS["masked"].views)
+    (selection,) = find_method("auto")(problem).values()
+    assert list(selection.candidates) == [""]
+    model = selection.fit(problem.X, y)
+    assert model.scores_.keys() == {""} and np.isnan(model.scores_[""])  # fitted once, without folds
+    chosen = model.best_estimator_
+    assert model.setting_.startswith(f"method={chosen.method_}") and model.n_stored_ == chosen.n_stored_
+    assert model.predict_proba(problem.X).shape == (40, 3)
+    assert 0.0 < log_loss(model, problem.X, np.where(y == 2, 3, y)) < 3.0
 
 
 def test_all_families_and_rivals_are_there():
@@ -120,10 +135,3 @@ def test_candidates_that_raise_are_a_failure_of_this_data_set(tmp_path):
     selection = load_entry(written(tmp_path, text))(PROBLEMS["views"])["mine"]
     with pytest.raises(ValueError, match="candidates.* raised KeyError: 'no view c'"):
         selection.fit(PROBLEMS["views"].X, Y)
-
-
-def test_kernels_of_a_single_table_and_of_views():
-    from experiments.benchmark.ingredients import kernels_of
-
-    assert [name for name, _ in kernels_of(PROBLEMS["kernels"])][:2] == ["linear", "polynomial"]
-    assert len(kernels_of(find_data_set("multifeat")(None))) == 12

@@ -13,6 +13,7 @@ from experiments.benchmark.page.findings import (
     escaped,
     lead_sentences,
     leads,
+    named_sentences,
     standing_sentences,
 )
 from experiments.benchmark.page.ranks import Ranking, rank_methods, shared_cells
@@ -81,6 +82,27 @@ def test_rivals_before_all_of_kernelweave_are_named():
     assert "*EasyMKL* against *forest*: 0 wins, 0 ties and 4 losses" in said
     other = " ".join(standing_sentences(Ranking(-accuracy), families))
     assert "Ahead of every" not in other and "The best of the others is *linear* (2.00)." in other
+
+
+def test_how_one_method_compares_with_the_best_of_the_others():
+    cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.90, 0.901, 0.902])
+    cells = with_accuracy(cells, "heart", "logistic regression", [0.704, 0.705, 0.706])  # within half a point
+    cells = with_accuracy(cells, "sonar", "logistic regression", [0.709, 0.710, 0.711])
+    shared = shared_cells(cells)
+    said, rank = named_sentences(shared, rank_methods(shared), "auto")
+    assert said.startswith(
+        "*auto* is ahead of the best of the others, or within 0.5 points of it, on 8 of 10 data sets."
+    )
+    assert "more than 1.5 points behind on 1: cora (-20.1 to *random forest*, p < 0.001)." in said
+    assert rank == "The mean rank of *auto* is 6.15, place 3 of 11."  # 6 where all are alike, 6.5 on three sets
+    assert named_sentences(shared, rank_methods(shared), "absent") == []
+
+
+def test_a_failure_of_the_one_method_is_said():
+    shared = shared_cells(flat(made_up_cells(failing={("heart", "auto")})))
+    shared.cells.loc[shared.cells["failed"] != "", "accuracy"] = np.nan
+    said = named_sentences(shared, rank_methods(shared), "auto")[0]
+    assert "on 9 of 9 data sets (and failed on 1 more). It is nowhere more than 1.5 points behind." in said
 
 
 def test_critical_sentences_name_what_is_not_told_apart():

@@ -46,7 +46,7 @@ def test_a_full_page(tmp_path):
     assert all(path.exists() for path in files)
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert {tmp_path / link for link in links} == set(files[2:]) and len(links) == 6
-    assert "10 methods on 10 data sets" in text
+    assert "11 methods on 10 data sets" in text
     assert "(Kernelweave 0.2.0, the last cell of 2026-11-16, a machine with 2 cores)" in text
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles == [
@@ -63,7 +63,7 @@ def test_figures_are_those_of_the_cells(tmp_path, without_pictures):
     own = cells[cells["method"] == "SVM on all columns"]
     line = overall["SVM on all columns (rival)"]
     assert line[1] == f"{100 * own.groupby('set')['accuracy'].mean().mean():.1f}"
-    assert line[5] == f"{own['log_loss'].mean():.3f}" and overall["mean of kernels"][3] == "-"
+    assert line[5] == f"{own['log_loss'].mean():.3f}" and overall["auto"][3] == "-"
     costs = rows(section(text, "What it costs"))
     assert costs["SVM on all columns (rival)"][1:] == ["160", f"{own['seconds'].mean():.2f}", "0.100", "30"]
     assert costs["random forest (rival)"][1] == "-"
@@ -75,6 +75,17 @@ def test_figures_are_those_of_the_cells(tmp_path, without_pictures):
     sets = rows(section(text, "What was run"))
     assert sets["cora-block"] == ["cora-block", "masked", "2708", "4", "7", "200", "400", "3"]
     assert sets["heart"][2:5] == ["270", "1", "2"] and sets["multifeat"][2:5] == ["2000", "6", "10"]
+
+
+def test_the_page_speaks_of_the_default_first(tmp_path, without_pictures):
+    text = written(made_up_cells(), tmp_path)
+    assert "*auto* is what `CohortModel` does by default" in text.split("## What it shows")[0]
+    said = section(text, "What it shows").strip().splitlines()
+    assert said[0].startswith("- *auto* is ahead of the best of the others, or within 0.5 points of it, on ")
+    assert said[1].startswith("- The mean rank of *auto* is ")
+    assert "on which the method beats *auto*" in text
+    without = written(made_up_cells(methods={name: METHODS[name] for name in METHODS if name != "auto"}), tmp_path)
+    assert "*auto* is" not in without and section(without, "What it shows").startswith("\n- The best mean rank")
 
 
 def test_the_least_log_loss_is_bold(tmp_path, without_pictures):
