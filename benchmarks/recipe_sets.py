@@ -1,9 +1,9 @@
-"""Data sets on which the settings of recipes are chosen, prepared: ``benchmarks.recipes``.
+"""Data sets on which the settings of recipes are chosen: ``benchmarks.recipes`` and ``benchmarks.portfolio``.
 
-Draws of at most 240 training and 300 validation samples. Files of data sets (``NAME.npz``) are read from
-``KERNELWEAVE_DATA``; a set that is not there is left out, with a word, and those of scikit-learn remain. Columns are
-standardised and words weighted by TF-IDF, by the training samples; a set of one view is dealt to two, the even and the
-odd columns.
+`raw` returns a set as it is. `draws` have at most 240 training and 300 validation samples: columns are standardised and
+words weighted by TF-IDF, by the training samples, and a set of one view is dealt to two, the even and the odd columns.
+Files of data sets (``NAME.npz``) are read from ``KERNELWEAVE_DATA``; a set that is not there is left out, with a word,
+and those of scikit-learn remain.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave.datasets import load_dataset
+from kernelweave.datasets.loading import data_folder
 from kernelweave.views import stack_views
 
 VIEWS = ("multifeat", "protein_fold", "landuse21", "cub10", "wikipedia", "ccv", "movies", "reuters1200")
 TABLES = ("heart", "ionosphere", "pima", "sonar", "wdbc", "prostate_tumor", "brain_tumor1", "digits", "wine")
 NUMBERS = ("concrete", "winewhite", "diabetes", "friedman", "sparse linear")
+COHORTS = ("nutrimouse", "multidrug", "stemcells", "livertox")
 TRAINING, VALIDATION = 240, 300
 
 
@@ -43,31 +45,51 @@ class Draw:
 
 
 def raw(name: str) -> tuple[dict[str, Any], np.ndarray, bool]:
-    """Views, target, and whether it is a classification."""
+    """Views, target, and whether it is a classification; ``livertox:3`` is its target 3."""
     if name in ("digits", "wine", "diabetes"):
         X, y = getattr(sklearn_datasets, f"load_{name}")(return_X_y=True)
-        return _dealt(X), y, name != "diabetes"
+        return {"X": X}, y, name != "diabetes"
     if name == "friedman":
         X, y = sklearn_datasets.make_friedman1(600, n_features=12, noise=1.0, random_state=0)
-        return _dealt(X), y, False
+        return {"X": X}, y, False
     if name == "sparse linear":
         X, y = sklearn_datasets.make_regression(600, n_features=400, n_informative=20, noise=30.0, random_state=0)
-        return _dealt(X), y, False
+        return {"X": X}, y, False
+    if name.partition(":")[0] in COHORTS:
+        return _cohort(*name.partition(":")[::2])
     data = load_dataset(name)
     X, classes = data.data, bool(len(data.target_names))
     if sp.issparse(X):
-        return {view: X[:, columns] for view, columns in data.views.items()}, data.target, classes
+        return {view: X[:, columns].tocsr() for view, columns in data.views.items()}, data.target, classes
     if len(data.views) == 1:
-        return _dealt(X.to_numpy(float)), data.target, classes
+        return {"X": X.to_numpy(float)}, data.target, classes
     return {view: X.filter(regex=f"^{view}__").to_numpy(float) for view in data.views}, data.target, classes
 
 
-def _dealt(X: np.ndarray) -> dict[str, np.ndarray]:
+def _cohort(name: str, target: str) -> tuple[dict[str, Any], np.ndarray, bool]:
+    """A small cohort of the data directory, with its ``y``, another target or a column of ``y``."""
+    folder = data_folder()
+    if folder is None:
+        raise FileNotFoundError(name)
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
+        skipped = ("y", "genotype", "groups", "target_names")
+        views = {key: file[key].astype(float) for key in file.files if key not in skipped}
+        if target.isdecimal():
+            return views, file["y"][:, int(target)].astype(float), False
+        return views, file[target or "y"], True
+
+
+def dealt(views: dict[str, Any]) -> dict[str, Any]:
+    """The even and the odd columns of an only view that is not sparse."""
+    X = next(iter(views.values()))
+    if len(views) > 1 or sp.issparse(X):
+        return views
     return {"even": X[:, ::2], "odd": X[:, 1::2]} if X.shape[1] > 1 else {"only": X}
 
 
 def draws(name: str, n_draws: int, training: int = TRAINING) -> list[Draw]:
     views, y, classes = raw(name)
+    views = dealt(views)
     if classes:  # a class needs a sample in each part
         kept = np.isin(y, [label for label in np.unique(y) if np.sum(y == label) >= 8])
         views, y = {view: values[kept] for view, values in views.items()}, y[kept]
