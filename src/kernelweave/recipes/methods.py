@@ -102,8 +102,8 @@ ALONE = "alone:"
 AUTO = "auto"
 # Simpler ones come first. All read the same views, and share folds and, but for the forest, kernels.
 PORTFOLIO = ("mean", "least-squares", "lp-least-squares", "lp-scales", "forest")
-# A member that takes the setting of another one, which is found first: with three values of C of its own it was not
-# better on any of 38 data sets.
+# A member that takes the setting of another one, which is found first: with three values of C of its own it was better
+# by 0.1 points on one of 38 data sets, and on the others the same.
 FOLLOWS = {"lp-scales": "lp-least-squares"}
 TRIAL_TREES = 40  # of a forest while it is a member; chosen, it has as many as by itself
 _JOINED = ("concatenation", "linear", "forest", "boosting")
