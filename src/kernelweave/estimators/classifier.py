@@ -237,6 +237,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         *,
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
+        missing: str = "native",
         multiclass: str = "one-vs-all",
         weights: str = "shared",
         machine: str | BinaryLoss = "auto",
@@ -257,6 +258,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         self.combiner = combiner
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.weights = weights
         self.machine = machine

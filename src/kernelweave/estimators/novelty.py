@@ -79,6 +79,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         nu: float = 0.1,
         C: float | None = None,
         normalize: str | None = "unit-diagonal",
+        missing: str = "native",
         storage: str = "auto",
         device: str = "cpu",
         dtype: str | None = None,
@@ -94,6 +95,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         self.nu = nu
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.storage = storage
         self.device = device
         self.dtype = dtype
