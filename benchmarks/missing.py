@@ -1,9 +1,10 @@
-"""Samples that lack views: ``missing="native"`` against ``missing="complete"``: ``python -m benchmarks.missing [--quick]``.
+"""Views completed or left missing, in accuracy: ``python -m benchmarks.missing [--quick]``.
 
-The data sets with several views of `experiments.benchmark`, without 30 per cent of their views, at random and by block:
-all of them where `KERNELWEAVE_DATA` is a folder that has them, else the embedded MULTIFEAT. 300 training samples and at
-most 700 others; linear and Gaussian kernels of dense views, TF-IDF of sparse ones; least squares with the mean of
-kernels and with `LpMKL`; C by three folds of the training samples. A row is the mean over the seeds.
+``missing="complete"`` against ``missing="native"`` on the data sets with several views of `experiments.benchmark`,
+without 30 per cent of their views, at random and by block: all of them where `KERNELWEAVE_DATA` is a folder that has
+them, else the embedded MULTIFEAT. 300 training samples and at most 700 others; linear and Gaussian kernels of dense
+views, TF-IDF of sparse ones; least squares with the mean of kernels and with `LpMKL`; C by three folds of the training
+samples. A row is the mean over the seeds. With one BLAS thread (``OPENBLAS_NUM_THREADS=1``) it takes minutes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def main() -> None:
         cells = [cell for seed in range(1 if given.quick else 2) for cell in accuracies(name, 100 + seed)]
         found += cells
         table = pd.DataFrame(cells).groupby(["combiner", "rule"])["accuracy"].mean().unstack()
-        parts = [f"{label:6} {table.loc[label, 'native']:6.2f} -> {table.loc[label, 'complete']:6.2f}" for label in COMBINERS]
+        parts = [
+            f"{label:6} {table.loc[label, 'native']:6.2f} -> {table.loc[label, 'complete']:6.2f}" for label in COMBINERS
+        ]
         print(f"{name:22}", *parts, sep="   ", flush=True)
     means = pd.DataFrame(found).groupby(["combiner", "set", "rule"])["accuracy"].mean().unstack()
     for label in COMBINERS:

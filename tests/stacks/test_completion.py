@@ -26,7 +26,6 @@ from kernelweave.combiners import (
 from kernelweave.estimators.reuse import SharedFoldKernels
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.kernels.completion import STEPS, STRENGTH, CompletedStack
-from kernelweave.machines import BinaryMachine
 from kernelweave.stacks import training
 
 N, VIEWS = 60, ("a", "b", "c", "d")
@@ -41,7 +40,9 @@ def made(n_samples, seed=0, share=0.3):
     mixing = np.random.default_rng(1).normal(size=(len(VIEWS), 3, 5))
     held = rng.random((n_samples, len(VIEWS))) >= share
     held[~held.any(axis=1), 0] = True
-    X = stack_views({v: factors @ M + 0.3 * rng.normal(size=(n_samples, 5)) for v, M in zip(VIEWS, mixing, strict=True)})
+    X = stack_views(
+        {v: factors @ M + 0.3 * rng.normal(size=(n_samples, 5)) for v, M in zip(VIEWS, mixing, strict=True)}
+    )
     for v, there in zip(VIEWS, held.T, strict=True):
         X.loc[~there, X.columns.str.startswith(f"{v}__")] = np.nan
     return X, factors[:, 0] + 0.5 * factors[:, 1] ** 2 > 0.4, held
@@ -73,7 +74,7 @@ def completed(raw, held, new=None, held_new=None):
     rows = raw if new is None else np.concatenate([raw, new], axis=1)
     there = held if held_new is None else np.concatenate([held, held_new])
     n, V = len(held), held.shape[1]
-    view = np.array([rows[VIEW_OF == v].mean(axis=0) for v in range(V)])
+    view = np.array([rows[v == VIEW_OF].mean(axis=0) for v in range(V)])
     filled = None
     for _ in range(STEPS):
         A = np.zeros((V, len(there), n))
@@ -190,7 +191,9 @@ def test_weights_count_as_repeated_samples():
 @pytest.mark.parametrize("combiner", [None, LpMKL(), ConvexMKL(), Product()])
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "center"])
 def test_nothing_changes_where_no_view_is_missing(combiner, normalize):
-    models = [MKLClassifier(KERNELS, combiner, normalize=normalize, missing=m).fit(WHOLE, Y) for m in ("native", "complete")]
+    models = [
+        MKLClassifier(KERNELS, combiner, normalize=normalize, missing=m).fit(WHOLE, Y) for m in ("native", "complete")
+    ]
     assert_array_equal(models[0].dual_coef_, models[1].dual_coef_)
     full = NEW[HELD_NEW.all(axis=1)]
     assert_array_equal(*(model.decision_function(full) for model in models))

@@ -4,7 +4,7 @@ For each view let Q be the training samples that have it and some other view. A 
 for by a mean of these, with coefficients a(x) that may be negative, so that with one matrix A for all kernels K_m of
 the view, whose row is a unit vector for a sample that has the view, and a(x) for one that lacks it,
 
-    K_m  ->  A K_m[Q, Q] A',        a(x) = w/W + s_c(x) R (R T R + lambda I)^-1 R,        lambda = 0.1 sum_i w_i T_ii / W
+    K_m  ->  A K_m[Q, Q] A',     a(x) = w/W + s_c(x) R (R T R + lambda I)^-1 R,     lambda = 0.1 sum_i w_i T_ii / W
 
 which is positive semidefinite. T is S[Q, Q] and s_c(x) is S[x, Q], both about their means; w are the weights of samples
 in Q, W their sum and R the diagonal matrix of their roots. That is ridge regression with an intercept: coefficients add
@@ -100,14 +100,18 @@ class Completion:
 
     Parameters
     ----------
-    stack : CompletedStack
     matrices : ndarray of shape (n_kernels, n_samples, n_samples)
         The kernels of all training samples, whose rows are 0 where a sample lacks the view.
+    names : list of str
+    views : list of View
+    held : ndarray of bool, shape (n_samples, n_kernels)
+        Which sample has which view.
+    weight : ndarray of shape (n_samples,)
     """
 
-    def __init__(self, stack: CompletedStack, matrices: np.ndarray):
-        self.stack, self.views, self.weight = stack, stack.views, stack.counts
-        self.held = self.by_view(stack.held)
+    def __init__(self, matrices: np.ndarray, names: list[str], views: list[View], held: np.ndarray, weight: np.ndarray):
+        self.names, self.views, self.weight = names, views, weight
+        self.held = self.by_view(held)
         self.coefficients: list[list[np.ndarray]] = []
         self.kernels = self.means(matrices)
         self._filled, self._made = [self.kernels], dict[tuple[int, int], Regression]()
@@ -122,7 +126,7 @@ class Completion:
 
     def means(self, kernels: Any) -> list[np.ndarray]:
         """The mean of the kernels of each view."""
-        return [np.mean([kernels[m] for m in view.kernels], axis=0, dtype=np.float64) for view in self.views]
+        return [np.asarray(sum(kernels[m] for m in view.kernels), float) / len(view.kernels) for view in self.views]
 
     def _take(self, step: int) -> None:
         found = [self._regressed(v, step, self._filled[step], self.held) for v in range(len(self.views))]
@@ -166,15 +170,23 @@ class Completion:
         if self.held.all():
             step = 0
         if (v, step) not in self._made:
-            self.stack.check_can_complete(v)
+            self._check(v)
             rows = self.views[v].rows
             S = self._shared(v, step, self._of_step(step), self.held, rows)
             self._made[v, step] = Regression(S, self.weight[rows])
         return self._made[v, step]
 
-    def _shared(
-        self, v: int, step: int, filled: list[np.ndarray], held: np.ndarray, chosen: np.ndarray
-    ) -> np.ndarray:
+    def _check(self, v: int) -> None:
+        """Raise a `ValueError` where nothing tells of a view."""
+        view = self.views[v]
+        if not len(view.rows):
+            why = "no training sample has both" if view.others else "there are none"
+            raise ValueError(
+                f'missing="complete" completes the kernel {self.names[view.kernels[0]]!r} from kernels that read other '
+                f'columns, but {why}; use missing="native"'
+            )
+
+    def _shared(self, v: int, step: int, filled: list[np.ndarray], held: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """S between chosen samples and Q."""
         others, rows = self.views[v].others, self.views[v].rows
         S = np.zeros((len(chosen), len(rows)))
@@ -253,22 +265,11 @@ class CompletedStack(KernelStack):
             n_matrices = self.n_kernels + 2 * len(self.views) + 1
             self.check_memory(n_matrices, "kernels and their completion", per_kernel=True)
             matrices = self.matrices()
-            self.coefficients = Completion(self, matrices).coefficients[-1]
+            self.coefficients = self._completion(matrices).coefficients[-1]
             for view, A in zip(self.views, self.coefficients, strict=True):
                 for m in view.kernels if len(A) else ():
                     complete_gram(matrices[m], view.rows, ~self.held[:, m], A)
         self.present = np.ones_like(self.held)
-
-    def check_can_complete(self, v: int) -> None:
-        """Raise a `ValueError` where nothing tells of a view."""
-        view = self.views[v]
-        if len(view.rows):
-            return
-        why = "no training sample has both" if view.others else "there are none"
-        raise ValueError(
-            f'missing="complete" completes the kernel {self.names[view.kernels[0]]!r} from kernels that read other '
-            f'columns, but {why}; use missing="native"'
-        )
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
         """All active kernels, whatever views a sample has; one without any view is an error."""
@@ -322,13 +323,16 @@ class CompletedStack(KernelStack):
         learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
         return self._over(self.reference, self.reference, every, self.counts, self.held, active=one, **learned)
 
+    def _completion(self, matrices: np.ndarray) -> Completion:
+        return Completion(matrices, self.names, self.views, self.held, self.counts)
+
     def _training(self) -> tuple[Completion, np.ndarray]:
         """The regressions, and the kernels of all training samples."""
         if "training" not in self._found:
             native = self._native()
             every = np.arange(native.n_samples)
             matrices = np.stack([native.gram_rows(m, every) for m in range(self.n_kernels)])
-            self._found["training"] = Completion(self, matrices), matrices
+            self._found["training"] = self._completion(matrices), matrices
         return self._found["training"]
 
     def _of_new(self, views: Views, m: int) -> np.ndarray:
@@ -407,7 +411,7 @@ class CompletedStack(KernelStack):
             expect(int((~held[self.rows]).sum()), len(A), f"{path}.coefficients[{v}]", "samples that lack the view")
             expect(len(view.rows), A.shape[1], f"{path}.coefficients[{v}]", "samples that have the view")
         for m, normalizer in enumerate(self.normalizers):
-            if not np.array_equal(getattr(normalizer, "present_", None), self.held[:, m]):
+            if not np.array_equal(vars(normalizer)["present_"], self.held[:, m]):
                 refuse(f"{path}.held", "has other views than the normalisation")
         if not self.active.all():
             refuse(f"{path}.active", "lacks kernels from which others are completed")
