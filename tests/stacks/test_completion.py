@@ -25,7 +25,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators.reuse import SharedFoldKernels
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Precomputed
-from kernelweave.kernels.completion import STEPS, STRENGTH, CompletedStack
+from kernelweave.kernels.completion import CompletedStack
 from kernelweave.stacks import training
 
 N, VIEWS = 60, ("a", "b", "c", "d")
@@ -57,7 +57,7 @@ SMALL = MKLClassifier(KERNELS, C=3.0, missing="complete")
 # The formulas, one sample after the other
 
 
-def regressed(S, s, strength=STRENGTH):
+def regressed(S, s, strength=0.1):
     """Coefficients of ridge regression with an intercept, from products S of the fitted samples and s of another."""
     q = len(S)
     H = np.eye(q) - 1.0 / q
@@ -76,7 +76,7 @@ def completed(raw, held, new=None, held_new=None):
     n, V = len(held), held.shape[1]
     view = np.array([rows[v == VIEW_OF].mean(axis=0) for v in range(V)])
     filled = None
-    for _ in range(STEPS):
+    for _ in range(3):
         A = np.zeros((V, len(there), n))
         for v in range(V):
             others = [u for u in range(V) if u != v]
@@ -421,8 +421,25 @@ def test_precomputed_kernels_are_completed_and_saved(tmp_path):
     given = MKLClassifier([Linear(v) for v in VIEWS[:3]], missing="complete")
     given.fit(X.loc[train.index], Y[some][:35])
     assert_allclose(model.decision_function(test), given.decision_function(X.loc[test.index]), atol=1e-8)
-    save(model, tmp_path / "model")
-    assert_array_equal(load(tmp_path / "model").decision_function(test), model.decision_function(test))
+    for combiner in (None, FixedWeights([0.0, 1.0, 1.0])):  # a kernel without weight completes the others
+        model.set_params(combiner=combiner).fit(train, Y[some][:35])
+        save(model, tmp_path / "model")
+        assert_array_equal(load(tmp_path / "model").decision_function(test), model.decision_function(test))
+
+
+def test_samples_that_precomputed_kernels_are_extended_by():
+    A, B = (np.random.default_rng(seed).normal(size=(N, 4)) for seed in (0, 1))
+    known = [Precomputed(M[:50] @ M[:50].T, v) for v, M in (("a", A), ("b", A + 0.1 * B))]
+    whole = [Precomputed(M @ M.T, v) for v, M in (("a", A), ("b", A + 0.1 * B))]
+    ids = pd.DataFrame({v: np.arange(float(N)) for v in "ab"})
+    ids.loc[3:9, "a"], ids.loc[52:55, "a"] = np.nan, np.nan
+    model = MKLClassifier(known, missing="complete").fit(ids[:50], Y[:50])
+    expected = MKLClassifier(whole, missing="complete").fit(ids[:50], Y[:50]).decision_function(ids[50:])
+    rows = A[50:] @ A[:50].T, (A + 0.1 * B)[50:] @ (A + 0.1 * B)[:50].T
+    rows[0][2:6] = np.nan
+    diagonal = {"a": (A[50:] ** 2).sum(axis=1), "b": ((A + 0.1 * B)[50:] ** 2).sum(axis=1)}
+    new = model.extend_kernels(dict(zip("ab", rows, strict=True)), diagonal)
+    assert_allclose(model.decision_function(new), expected)
 
 
 def test_soft_labels_take_completed_neighbours():

@@ -285,7 +285,8 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         -------
         DataFrame of shape (n_samples, n_kernels)
             Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
-            sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
+            sample that lacks a view has weight 0 there, and correspondingly more elsewhere, unless views are completed
+            (``missing="complete"``).
         """
         views = self._new_views(X, fetch)
         weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)

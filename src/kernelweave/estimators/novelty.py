@@ -30,8 +30,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, n_jobs, random_state, verbose
-        As in `MKLClassifier`.
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, n_jobs
+        As in `MKLClassifier`, and so are `random_state` and `verbose`.
     nu : float
         Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
         With an `approximation`, the share of training samples (by weight) that is outside, up to one sample.

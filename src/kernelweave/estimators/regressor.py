@@ -36,7 +36,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
