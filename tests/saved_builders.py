@@ -58,11 +58,11 @@ def classifier(kernels=KERNELS, y=TWO, X=A, new=NEW, fit=None, **options):
     return lambda: (MKLClassifier(kernels, **options).fit(X, y, **(fit or {})), new)
 
 
-def on_frame(kernels, y=TWO, missing=(), **options):
+def on_frame(kernels, y=TWO, missing=(), rule="native", **options):
     frame = FRAME.copy()
     for row, columns in missing:
         frame.loc[row, columns] = None if columns == "word" else np.nan
-    return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], **options)
+    return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], missing=rule, **options)
 
 
 def on_sparse_frame():

@@ -116,6 +116,12 @@ from saved_prepared import PREPARED
 from saved_recipes import RECIPES
 from saved_rivals import RIVALS
 
+# Kernels of three views, of which some samples lack one or two
+COMPLETED = [Linear("u"), Gaussian("v"), Gaussian("u"), Linear("w")]
+INCOMPLETE = [(row, ["u__0", "u__1"]) for row in (3, 4, N + 1, N + 2)] + [
+    (row, "w") for row in (4, 9, 10, N + 2, N + 5)
+]
+
 MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
     "binary": classifier(),
@@ -271,6 +277,19 @@ MODELS = {
         [Linear("u"), Gaussian("v")], missing=[(3, ["u__0", "u__1"]), (5, ["v__0", "v__1"])]
     ),
     "frame, selector": on_frame([Linear(make_column_selector("^v__"))]),
+    "completed views": on_frame(COMPLETED, missing=INCOMPLETE, rule="complete"),
+    "completed views, weights": on_frame(
+        COMPLETED, missing=INCOMPLETE, rule="complete", combiner=FixedWeights([1.0, 0.0, 2.0, 0.5]), normalize="center"
+    ),
+    "completed views, polynomial": on_frame(COMPLETED, missing=INCOMPLETE, rule="complete", combiner=PolynomialMKL()),
+    "completed views, per class": on_frame(
+        COMPLETED, THREE, missing=INCOMPLETE, rule="complete", combiner=LpMKL(), weights="per-class"
+    ),
+    "completed views, precomputed": on_frame(
+        [Precomputed(GRAM, "id"), Linear("v")],
+        missing=[(3, "id"), (N + 1, "id"), (5, ["v__0", "v__1"])],
+        rule="complete",
+    ),
     "text": on_frame([Function(common_letters, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
     "mixed text": on_frame([Function(pairs_and_counts, ["word", "count"])], normalize=None, C=0.01),
     "callable": classifier([dot, Function(dot, [1, 2])]),

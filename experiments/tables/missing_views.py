@@ -1,4 +1,4 @@
-"""Samples that lack views: the library's own treatment against imputation before the same model."""
+"""Samples that lack views: the library's own treatments against imputation before the same model."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ def masked(mask: Callable[[int, int], np.ndarray]) -> Callable[[Any], Problem]:
     return make
 
 
-def _candidates(combiner: Combiner, imputer: Any) -> Candidates:
+def _candidates(combiner: Combiner, imputer: Any, missing: str = "native") -> Candidates:
     """A model with each C, after imputation or without."""
 
     def candidates(problem: Problem) -> dict[str, Any]:
         found = {}
         for C in _C:
-            model: Any = MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0)
+            kernels = [Linear(view) for view in VIEWS]
+            model: Any = MKLClassifier(kernels, combiner, C=C, missing=missing, random_state=0)
             found[f"C = {C:g}"] = model if imputer is None else make_pipeline(imputer, model)
         return found
 
@@ -74,6 +75,7 @@ MISSING_VIEWS = Comparison(
             lambda problem: {f"C = {C:g}": make_pipeline(SimpleImputer(), SVC(kernel="linear", C=C)) for C in _SVM_C},
         ),
         *_contenders("mean of six kernels", Mean()),
+        Contender("mean of six kernels, completed", _candidates(Mean(), None, "complete")),
         Contender("LMKL (softmax)", _candidates(_SOFTMAX, None)),
         *_contenders("LMKL (unit gates)", Localized(inputs=list(VIEWS))),
     ),
@@ -83,7 +85,7 @@ MISSING_VIEWS = Comparison(
     quick={"protocol": ThesisProtocol(n_repeats=1)},
     note="30 per cent of the (sample, view) pairs are removed, among training and test samples alike, at random or by "
     "block (four groups of samples, each without the same views); each sample keeps a view. Methods that are not said "
-    "to impute take the samples as they are. C by validation.",
+    'to impute take the samples as they are; completed is missing="complete". C by validation.',
     claim=Claim(
         "As good as imputation before the same model (a question of ours)",
         "LMKL (unit gates)",
@@ -93,6 +95,7 @@ MISSING_VIEWS = Comparison(
             "mean of six kernels",
             "mean of six kernels, mean imputed",
             "mean of six kernels, 5 neighbours imputed",
+            "mean of six kernels, completed",
         ),
         reason="redundant views: neighbours restore them",
         details="The views of MULTIFEAT are redundant: samples that are near in the views that are there are near in "

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._warnings import warn
 from ..kernels import Kernel, KernelStack
+from ..kernels.completion import CompletedStack
 from ..machines import Machine
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import is_number, shown
@@ -159,7 +160,8 @@ class Combiner(ABC, BaseEstimator):
 def check_record(combiner: Combiner, record: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
     if not is_own(type(record)) and not is_own(type(combiner)):
         return
-    if type(record) is not combiner._records[isinstance(record, ExplicitState)]:
+    kind = combiner._records[isinstance(record, ExplicitState)]
+    if type(record) is not kind and not (kind is KernelStack and type(record) is CompletedStack):
         refuse(f"{path}._state", f"is a {type(record).__name__}, which {type(combiner).__name__} never has")
     combiner._check_record(record, theta, sizes, path)
 

@@ -264,8 +264,11 @@ class CombinedKernel(ABC):
         return np.concatenate([*(kernel.columns() for kernel in kernels), self.reads()])
 
     def reads(self) -> np.ndarray:
-        """Positions of the columns that prediction reads beside those of active kernels; none by default."""
-        return np.empty(0, dtype=int)
+        """Positions of the columns that prediction reads beside those of active kernels.
+
+        By default those that other views are completed from; none where nothing is completed.
+        """
+        return getattr(getattr(self, "stack", None), "read_besides", np.empty(0, dtype=int))
 
     def values_per_sample(self, coef: np.ndarray) -> int:
         """How many kernel values of one base kernel prediction holds for each new sample."""

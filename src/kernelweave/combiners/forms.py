@@ -18,7 +18,6 @@ import numpy as np
 
 from ..kernels import KernelStack
 from ..kernels.normalization import check_known
-from ..kernels.stack import feature_weights
 from ..kernels.tiles.sums import TiledFunction, TiledSum, in_tiles, tile_shape
 from ..machines import Solution
 from ..machines.base import Operand
@@ -105,7 +104,8 @@ class FormKernel(CombinedKernel):
         form = self.form
         if not isinstance(form, Monomials) or not form.is_weighted_sum:
             return None
-        return feature_weights(self.stack, m, form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1)))
+        own = form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1))
+        return self.stack.feature_weights(m, own, np.ones(len(own)))
 
     def weights(self) -> np.ndarray:
         return self.theta

@@ -55,7 +55,7 @@ from .explanations import Explanations
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
 from .samples import Samples, by_blocks, samples_of
-from .training import ExactKernels, check_features, explained_memory_errors, rounding, training_of
+from .training import ExactKernels, check_completion, check_features, explained_memory_errors, rounding, training_of
 
 DEVICES = Choice("cpu", "cuda", "auto")
 _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_"
@@ -64,6 +64,7 @@ _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "g
 class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | Choice(*NAMED) | None,
+        missing=Choice("native", "complete"),
         storage=Choice("auto", "dense", "lazy"),
         approximation=APPROXIMATION | None,
         device=DEVICES,
@@ -101,6 +102,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             combiner = clone(combiner_named(given.combiner))
             check_parameters(combiner)
             check_features(self, combiner, posterior)
+            check_completion(self, combiner)
             max_steps = None if given.max_iter == -1 else given.max_iter
             control = FitControl(given.random_state, given.tol, max_steps=max_steps)
             samples = samples_of(self, X, y, sample_weight, posterior)
@@ -283,7 +285,8 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         -------
         DataFrame of shape (n_samples, n_kernels)
             Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
-            sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
+            sample that lacks a view has weight 0 there, and correspondingly more elsewhere, unless views are completed
+            (``missing="complete"``).
         """
         views = self._new_views(X, fetch)
         weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)

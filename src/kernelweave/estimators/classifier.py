@@ -80,6 +80,12 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
+    missing : {"native", "complete"}
+        What becomes of a sample that lacks a view. "native": it has no row in the kernels of that view, whose weight
+        goes to its other views. "complete": its row is predicted from its other views, by ridge regression on their
+        kernels over the training samples, as if no view were missing. That is often more accurate where views share
+        what they tell; it takes whole Gram matrices, n^3 operations for each view, and combiners without gates or
+        projections, and the model keeps all training samples ("What becomes of a missing view" in the documentation).
     multiclass : {"one-vs-all", "one-vs-one", "joint"}
         For more than two classes; two classes are always one binary machine. One machine per class is the cheapest and
         serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply with
@@ -196,7 +202,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     `kernelweave.set_config` gives to rows of kernels. Support vectors afterwards (all training samples with
     ``normalize="center"``). With an `approximation` no such matrix is made: the samples and, with ``storage="dense"``,
     their features, of 4 bytes each (8 in float64); landmarks afterwards. A sample whose view is wholly NaN, or masked,
-    has no row in that kernel; see `combiners.WeightedSum`.
+    lacks it: see `missing`, and `combiners.WeightedSum` for what is native.
 
     Probabilities: ``kernelweave.calibrated(MKLClassifier(...))``, which is scikit-learn's `CalibratedClassifierCV`, has
     `predict_proba`, with missing views and precomputed kernels too.
@@ -237,6 +243,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         *,
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
+        missing: str = "native",
         multiclass: str = "one-vs-all",
         weights: str = "shared",
         machine: str | BinaryLoss = "auto",
@@ -257,6 +264,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         self.combiner = combiner
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.multiclass = multiclass
         self.weights = weights
         self.machine = machine

@@ -30,8 +30,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, n_jobs, random_state, verbose
-        As in `MKLClassifier`.
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, n_jobs
+        As in `MKLClassifier`, and so are `random_state` and `verbose`.
     nu : float
         Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
         With an `approximation`, the share of training samples (by weight) that is outside, up to one sample.
@@ -79,6 +79,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         nu: float = 0.1,
         C: float | None = None,
         normalize: str | None = "unit-diagonal",
+        missing: str = "native",
         storage: str = "auto",
         device: str = "cpu",
         dtype: str | None = None,
@@ -94,6 +95,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         self.nu = nu
         self.C = C
         self.normalize = normalize
+        self.missing = missing
         self.storage = storage
         self.device = device
         self.dtype = dtype

@@ -36,7 +36,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
@@ -112,6 +112,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         C: float = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
+        missing: str = "native",
         machine: str | RegressionLoss = "auto",
         weights: str = "shared",
         storage: str = "auto",
@@ -129,6 +130,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         self.C = C
         self.epsilon = epsilon
         self.normalize = normalize
+        self.missing = missing
         self.machine = machine
         self.weights = weights
         self.storage = storage

@@ -49,6 +49,7 @@ from ..engines.memory import Block, feature_block, feature_bytes
 from ..engines.reservoir import fitted_maps
 from ..features import FeatureMap, approximations_of
 from ..kernels import Kernel, KernelStack, named_kernels
+from ..kernels.completion import CompletedStack
 from ..kernels.resources import KernelMemoryError, kernel_memory_error
 from ..kernels.stack import default_kernels, product_sizes
 from ..machines import LeastSquaresMachine, Machine, OneVsOneMachine, PosteriorMachine
@@ -155,6 +156,22 @@ def check_features(estimator: Any, combiner: Combiner, posterior: Any) -> None:
         raise ValueError(f"{refused}; use {', '.join(_other_combiners(Features, combiner, kernels))}, or {EXACT}")
 
 
+def check_completion(estimator: Any, combiner: Combiner) -> None:
+    """Raise a `ValueError` where the parameters of an estimator say that views are completed, and they cannot be."""
+    if estimator.missing == "native":
+        return
+    if estimator.approximation is not None:
+        raise ValueError(
+            f'missing="complete" completes whole Gram matrices, and approximation={shown(estimator.approximation)} '
+            f'gives kernels explicit features; use missing="native", or {EXACT}'
+        )
+    if _inner(combiner).methods & {"gates", "project"}:
+        raise ValueError(
+            f'missing="complete" completes kernels, and {type(_inner(combiner)).__name__} reads the views themselves; '
+            'use missing="native", or another combiner, such as Mean or LpMKL'
+        )
+
+
 def check_multiclass(estimator: Any, n_classes: int) -> None:
     if estimator.approximation is not None and n_classes > 2 and estimator.multiclass != "one-vs-all":
         raise ValueError(
@@ -245,6 +262,7 @@ class ExactKernels:
     def __init__(self, estimator: Any, rows: Rows):
         self.kernels = named_kernels(default_kernels(rows.views) if estimator.kernels is None else estimator.kernels)
         self.normalize, self.storage, self.dtype = estimator.normalize, estimator.storage, estimator.dtype
+        self.completes = estimator.missing == "complete"
         self.place, self.rows = chosen_place(estimator.device), rows
         self._whole: KernelStack | None = None
         if self.storage == "dense" and not self.place.is_host:
@@ -259,13 +277,13 @@ class ExactKernels:
             self._can_use_tiles((why, [remedy]))
         self._whole = self._fitted("dense")
         self._whole.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
-        return training(self._whole)
+        return _completed(self._whole)
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
         if self._whole is not None:
             stack = self._with_storage(self._whole, "dense")
         else:
-            lazy = self._wants_tiles() and self._can_use_tiles(obstacle_to_tiles(combiner, machine, self.kernels))
+            lazy = self._wants_tiles() and self._can_use_tiles(self._obstacle(combiner, machine))
             stack = self._fitted("lazy" if lazy else "dense")
         if stack.dtype.name == "float32" and self._largest_cost(combiner, machine, stack) > LARGEST_COST:
             stack.dtype = np.dtype("float64")
@@ -273,7 +291,7 @@ class ExactKernels:
             self._warn_if_large(combiner, machine)
         else:
             stack.instead = self._remedies(combiner, machine)
-        return training(stack)
+        return training(stack) if stack is self._whole else _completed(stack)
 
     def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
         n, most = self.rows.n_samples, LARGEST_ON_HOST if self.place.is_host else LARGEST_ON_DEVICE
@@ -285,8 +303,15 @@ class ExactKernels:
             )
 
     def _remedies(self, combiner: Combiner, machine: Machine) -> list[str]:
-        parts = obstacle_to_tiles(combiner, machine, self.kernels) is None
-        return ['storage="lazy"'] * parts + [FEATURES] * has_features(combiner, machine, self.kernels)
+        parts, features = self._obstacle(combiner, machine) is None, has_features(combiner, machine, self.kernels)
+        return ['storage="lazy"'] * parts + [FEATURES] * (features and not self.completes)
+
+    def _obstacle(self, combiner: Combiner, machine: Machine) -> Obstacle | None:
+        found = obstacle_to_tiles(combiner, machine, self.kernels)
+        if not self.completes:
+            return found
+        why = 'missing="complete" completes whole Gram matrices'
+        return (why, ['missing="native"']) if found is None else (f"{why}, and {found[0]}", [])
 
     def _wants_tiles(self) -> bool:
         if self.storage == "auto" and self.place.is_host:
@@ -312,7 +337,8 @@ class ExactKernels:
 
     def _fitted(self, storage: str) -> KernelStack:
         settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
-        stack = self._with_storage(KernelStack(self.kernels, self.normalize, **settings), storage)
+        kind = CompletedStack if self.completes else KernelStack
+        stack = self._with_storage(kind(self.kernels, self.normalize, **settings), storage)
         return stack.fit(self.rows.views, self.rows.weight, self.rows.y)
 
     def _with_storage(self, stack: KernelStack, storage: str) -> KernelStack:
@@ -328,6 +354,12 @@ class ExactKernels:
             size = np.std(np.asarray(self.rows.y, dtype=float), axis=0).min()
             cost /= size if size > 0.0 else 1.0
         return cost * _largest_value(combiner, stack)
+
+
+def _completed(stack: KernelStack) -> ExactStack:
+    if isinstance(stack, CompletedStack):
+        stack.complete()
+    return training(stack)
 
 
 def rounding(combiner: Combiner, stack: Any, coef: np.ndarray) -> float:

@@ -189,6 +189,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
+    keeps_all = False  # whether prediction needs all training samples, see `completion`
     instead: Sequence[str] = ()  # parameters with which the user's model does without Gram matrices, for messages
 
     _saved = Schema(
@@ -478,7 +479,7 @@ class KernelStack:
         """
         if active is None:
             active = np.ones(self.n_kernels, dtype=bool)
-        everything = any(
+        everything = self.keeps_all or any(
             normalizer.needs_all_samples or (is_active and repair.is_clipped)
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
@@ -634,8 +635,8 @@ class KernelStack:
 
     def values_in(
         self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
-    ) -> np.ndarray:
-        """What `crossed` gives for all new samples times coefficients, in parts in a place."""
+    ) -> np.ndarray | None:
+        """What `crossed` gives for all new samples times coefficients, in parts in a place; None where it cannot be."""
         return cross_values(tiles_at(self, place), views, left, right, np.ones(self.n_kernels), coef)
 
     def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:

@@ -40,6 +40,7 @@ _MODULES = {
     "views.frames": "KeptColumns",
     "kernels": "ChiSquared Clinical Constant Distance Function Gaussian KernelProduct KernelStack KernelSum "
     "Laplacian Linear Normalizer Pairwise Polynomial Precomputed Repair Spectrum",
+    "kernels.completion": "CompletedStack",
     "kernels.distances": "DistanceMatrix",
     "kernels.points": "PointKernel",
     "kernels.preparation": "TableKind Preparation",
@@ -111,7 +112,7 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 
 # Parameters that came after the first files, which are saved only where they differ from the default.
-_ADDED = ("transformer", "storage", "approximation")
+_ADDED = ("transformer", "storage", "approximation", "missing")
 
 
 @cache

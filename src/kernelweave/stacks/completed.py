@@ -1,0 +1,25 @@
+"""`CompletedMatrices`: whole Gram matrices in which no sample lacks a view, because views are completed from others.
+
+Combiners see samples with all views, so that nothing is scaled for missing ones; `kernels.completion` has the formulas.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from ..kernels.completion import CompletedStack
+from .dense import Matrices
+
+
+class CompletedMatrices(CompletedStack, Matrices):
+    """Whole matrices of a stack that is completed; parameters and attributes are those of `CompletedStack`."""
+
+    def subset(self, rows: np.ndarray) -> Self:
+        part = super().subset(rows)
+        same = part.reference is self.reference
+        part.holding(*((self.held, self.counts) if same else (self.held[rows], self.counts[rows])))
+        lacking = [np.empty((0, len(view.rows))) for view in part.views]
+        part.coefficients = self.coefficients_at(rows) if same else lacking
+        return part
