@@ -1,6 +1,7 @@
 """Completion of kernels, `missing="complete"`: rows of samples that lack a view, by ridge regression on other views."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -363,6 +364,13 @@ def test_a_view_of_which_nothing_tells_is_an_error():
 def test_refusals_name_a_remedy(options, message):
     with pytest.raises(ValueError, match=message):
         clone(SMALL).set_params(**options).fit(X, Y)
+
+
+def test_a_device_is_refused(monkeypatch):
+    monkeypatch.setattr("kernelweave.estimators.training.chosen_place", lambda device: SimpleNamespace(is_host=False))
+    message = 'a device other than the CPU computes kernels in parts, but missing="complete" .* missing="native"'
+    with pytest.raises(ValueError, match=message):
+        clone(SMALL).fit(X, Y)
 
 
 def test_auto_storage_is_dense_where_views_are_completed(monkeypatch):
