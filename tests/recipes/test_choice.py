@@ -13,6 +13,7 @@ from kernelweave.recipes.search import Found, remembering
 
 FOLDS = [(np.flatnonzero(np.arange(300) % 3 != k), np.flatnonzero(np.arange(300) % 3 == k)) for k in range(3)]
 Y = np.arange(300) % 2
+WHOLE = [method for method in PORTFOLIO if "completed" not in method]  # where no view is missing
 
 
 def accuracy(values, y):
@@ -126,7 +127,7 @@ def digits():
 def test_auto_is_the_chosen_method_alone(digits, tmp_path):
     X, y = digits
     model = CohortModel(random_state=0).fit(X, y)
-    assert model.method == "auto" and set(model.portfolio_.index) == set(PORTFOLIO)
+    assert model.method == "auto" and set(model.portfolio_.index) == set(WHOLE)
     assert model.method_ == model.setting_["method"] == model.portfolio_.index[0]
     assert sum("methods by inner validation" in sentence for sentence in model.decisions_) == 1
     alone = CohortModel(model.method_, random_state=0).fit(X, y)
@@ -143,6 +144,29 @@ def test_auto_leaves_out_what_cannot_differ():
     counts = rng.poisson(0.3, size=(60, 30))
     model = CohortModel(effort="quick", random_state=0).fit(stack_views({"words": counts}), np.arange(60) % 2)
     assert set(model.portfolio_.index) == {"mean", "least-squares", "lp-least-squares"}
+
+
+def test_views_that_share_what_they_tell_are_completed(tmp_path):
+    """Two noisy copies of one signal and a third, weak view: a missing copy is known from the other one."""
+    rng = np.random.default_rng(7)
+    signal = rng.normal(size=(240, 4))
+    y = (signal[:, 0] * signal[:, 1] > 0).astype(int)
+    views = {name: signal + 0.2 * rng.normal(size=signal.shape) for name in ("a", "b")} | {
+        "c": rng.normal(size=(240, 2))
+    }
+    missing = np.arange(240) % 4
+    for place, name in enumerate(("a", "b")):
+        views[name][missing == place] = np.nan
+    X = stack_views(views)
+    model = CohortModel(random_state=0).fit(X[:160], y[:160])
+    assert set(model.portfolio_.index) == set(PORTFOLIO)
+    completed = CohortModel("completed", random_state=0).fit(X[:160], y[:160])
+    assert completed.model_.missing == "complete" and completed.score(X[160:], y[160:]) > 0.7
+    np.testing.assert_allclose(
+        completed.contributions(X).sum(axis=1), completed.decision_function(X), rtol=1e-9, atol=1e-9
+    )
+    save(completed, tmp_path / "model.kw")
+    np.testing.assert_allclose(load(tmp_path / "model.kw").decision_function(X), completed.decision_function(X))
 
 
 def test_offsets_are_part_of_decision_values(tmp_path):
@@ -172,7 +196,7 @@ def test_fits_to_the_same_samples_are_not_repeated(digits, monkeypatch):
         KernelMachineEstimator, "_fit_kernel", lambda self, *args, **kw: calls.append(1) or original(self, *args, **kw)
     )
     with remembering([]):
-        for method in PORTFOLIO:
+        for method in WHOLE:
             CohortModel(method, random_state=0).fit(X, y)
         n_before = len(calls)
         again = CohortModel(random_state=0).fit(X, y)

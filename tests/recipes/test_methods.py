@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from kernelweave import stack_views
 from kernelweave.recipes import CohortModel, method_names, unavailable
 from kernelweave.recipes import methods as methods_module
-from kernelweave.recipes.methods import grid_of, is_simple, model_options
+from kernelweave.recipes.methods import NEEDLESS, grid_of, is_simple, model_options
 from mixed_cohort import cohort
 
 
@@ -20,6 +20,8 @@ def test_names_are_in_order_and_in_words():
         "lp",
         "lp-least-squares",
         "lp-scales",
+        "completed",
+        "lp-completed",
         "convex",
         "localized",
         "projected",
@@ -60,15 +62,17 @@ def test_matrices_alone_leave_out_what_needs_columns():
     _, y, _, K = cohort()
     X = pd.DataFrame({"sim": K.index}, index=K.index)
     reasons = unavailable("classification", X, matrices={"sim": K})
-    assert set(reasons) == {"concatenation", "projected", "linear", "forest", "boosting", "lp-scales"}
-    for method, reason in reasons.items():
+    assert set(reasons) == {"concatenation", "projected", "linear", "forest", "boosting", *NEEDLESS}
+    for method in set(reasons) - set(NEEDLESS):
+        reason = reasons[method]
         with pytest.raises(ValueError, match=f"{method!r} cannot be had .* {reason}"):
             CohortModel(method, matrices={"sim": K}).fit(X, y)
 
 
 def test_views_without_usable_columns_are_not_available():
     X = pd.DataFrame({"a__x": [1.0, 2.0, 3.0, 4.0], "a__y": [1.0, 0.0, 3.0, 4.0], "b__id": ["p", "q", "r", "s"]})
-    assert unavailable("classification", X) == {"alone:b": "no column of the view 'b' can be used"}
+    reasons = {name: reason for name, reason in unavailable("classification", X).items() if name not in NEEDLESS}
+    assert reasons == {"alone:b": "no column of the view 'b' can be used"}
     assert "alone:b" not in unavailable("classification", X, kinds={"b__id": "category"})
     with pytest.raises(ValueError, match="there is no method 'alone:b'"):
         CohortModel("alone:b", task="classification").fit(X, [0, 1, 0, 1])
@@ -81,10 +85,23 @@ def test_views_without_usable_columns_are_not_available():
 def test_large_sparse_views_beside_others_are_not_made_dense(monkeypatch):
     monkeypatch.setattr(methods_module, "_MOST_DENSE", 10)
     X = stack_views({"w": sp.csr_matrix(np.eye(4)), "a": np.arange(8.0).reshape(4, 2)})
-    assert set(unavailable("regression", X)) == {"concatenation", "linear", "forest", "boosting"}
-    assert unavailable("regression", X[["w"]]) == {
-        "lp-scales": "no view has several columns of numbers, and so no scales"
-    }
+    assert set(unavailable("regression", X)) - set(NEEDLESS) == {"concatenation", "linear", "forest", "boosting"}
+    assert set(unavailable("regression", X[["w"]])) == set(NEEDLESS)
+
+
+def test_methods_that_would_be_the_same_as_others_are_not_available():
+    X = stack_views({"a": np.arange(8.0).reshape(4, 2), "b": np.array([1.0, 2.0, np.nan, 0.5])[:, None]})
+    assert not set(unavailable("regression", X)) & set(NEEDLESS)
+    assert unavailable("regression", X.iloc[:2])["completed"] == "no sample lacks a view"
+    reason = "no view has several columns of numbers, and so no scales"
+    assert unavailable("regression", X[["b__0"]])["lp-scales"] == reason
+    # Where a fold has no such samples they can be fitted all the same.
+    whole, y = X.fillna(0.0), np.arange(4.0)
+    for method, same in (("completed", "least-squares"), ("lp-completed", "lp-least-squares")):
+        values = [
+            CohortModel(name, effort="quick", random_state=0).fit(whole, y).predict(whole) for name in (method, same)
+        ]
+        np.testing.assert_array_equal(*values)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -21,8 +21,18 @@ from .._version import __version__
 from .messages import one_line
 
 METHODS = (
-    *("auto", "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales", "convex"),
-    *("localized", "projected", "stacking", "linear", "forest", "boosting"),
+    *(
+        "auto",
+        "alone:VIEW",
+        "concatenation",
+        "mean",
+        "least-squares",
+        "lp",
+        "lp-least-squares",
+        "lp-scales",
+        "completed",
+    ),
+    *("lp-completed", "convex", "localized", "projected", "stacking", "linear", "forest", "boosting"),
 )
 EXAMPLES = {
     "compare": "kernelweave compare rna.csv protein.csv clinical.tsv --target labels.csv:diagnosis --id sample "

@@ -18,7 +18,7 @@ from ..recipes import CohortModel, column_kinds, guess_task, method_names, unava
 from ..recipes.kinds import given_kinds, with_log
 from ..recipes.layout import TableLayout
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
-from ..recipes.methods import ALONE
+from ..recipes.methods import ALONE, NEEDLESS
 from ..recipes.scoring import positive_place, scoring_named
 from ..validation import counted
 from .comparison import Comparison, Contender, Problem
@@ -30,7 +30,7 @@ QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
 # The order of work, what takes least first, so that a run that is stopped early has most methods.
 _BY_COST = (
     *(ALONE, "linear", "concatenation", "mean", "least-squares", "stacking", "lp", "lp-least-squares"),
-    *("lp-scales", "convex", "boosting", "forest", "auto", "localized"),
+    *("lp-scales", "completed", "lp-completed", "convex", "boosting", "forest", "auto", "localized"),
 )
 _NAMED = 5
 
@@ -282,7 +282,8 @@ def _methods(
     if wanted is None:
         if not labels:
             raise ValueError(f"no method can be had for these data: {next(iter(reasons.values()))}")
-        return labels, {every.get(method, method): reason for method, reason in reasons.items()}
+        told = {method: reason for method, reason in reasons.items() if method not in NEEDLESS}
+        return labels, {every.get(method, method): reason for method, reason in told.items()}
     chosen: dict[str, str] = {}
     for name in wanted:
         found = [method for method in every if method == name or (name == ALONE[:-1] and method.startswith(ALONE))]

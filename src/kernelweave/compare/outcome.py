@@ -40,7 +40,7 @@ from .run import MeasuredRow
 # From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
 _BY_SIMPLICITY = (
     *(ALONE, "linear", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales"),
-    *("convex", "stacking", "forest", "boosting", "localized", "projected", "auto"),
+    *("completed", "lp-completed", "convex", "stacking", "forest", "boosting", "localized", "projected", "auto"),
 )
 _DIGITS = 10  # of scores that are compared: what differs by rounding is equal
 LEVEL = 0.05

@@ -101,9 +101,10 @@ class CohortModel(InnerValidation, BaseEstimator):
     Parameters
     ----------
     method : str
-        "auto", "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales", "convex",
-        "localized", "projected", "stacking", "linear" (logistic or ridge regression), "forest" or "boosting"; see
-        `method_names`. What "auto" chooses from may improve in later versions; another name fixes the method.
+        "auto", "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales",
+        "completed", "lp-completed", "convex", "localized", "projected", "stacking", "linear" (logistic or ridge
+        regression), "forest" or "boosting"; see `method_names`. What "auto" chooses from may improve in later versions;
+        another name fixes the method.
     matrices : mapping from name to DataFrame, or None
         Similarity matrices, with the samples' ids as labels of rows and columns. X has a column of the matrix's name
         with the id of each sample in it; a sample without an id lacks that view.

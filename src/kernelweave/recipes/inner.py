@@ -49,7 +49,7 @@ class InnerValidation(CohortValues):
 
     def _fit_model(self, given: Any, samples: Samples, known: dict[str, KnownFit]) -> None:
         """Choose method and setting, fit the model to all samples, and calibrate it; `known` are earlier fits."""
-        makers = self._makers(given, samples.table)
+        makers = self._makers(given, samples)
         is_classes = self.task_ == "classification"
         y = self.classes_[samples.targets] if is_classes else samples.targets
         splits = self._splits(given, next(iter(makers.values())), samples)
@@ -70,8 +70,9 @@ class InnerValidation(CohortValues):
             if given.calibrate:
                 self.calibration_ = self._calibrated(values, samples)
 
-    def _makers(self, given: Any, table: pd.DataFrame) -> dict[str, ModelMaker]:
+    def _makers(self, given: Any, samples: Samples) -> dict[str, ModelMaker]:
         """What makes the model of each method that is tried."""
+        table = samples.table
         options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
         matrices = {}
         for view in self._layout.views:
@@ -80,7 +81,9 @@ class InnerValidation(CohortValues):
                 self.decisions_ += about_matrix(matrices[view.name], table)
         weight = given.class_weight if self.task_ == "classification" and given.class_weight != "auto" else None
         shared = (self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation, weight)
-        methods = portfolio(self._layout, table, given.approximation) if self.method == AUTO else [self.method]
+        methods = [self.method]
+        if self.method == AUTO:
+            methods = portfolio(self._layout, table, samples.present, given.approximation)
         return {method: ModelMaker(method, *shared) for method in methods}
 
     def _splits(self, given: Any, maker: ModelMaker, samples: Samples) -> list[tuple[np.ndarray, np.ndarray]]:

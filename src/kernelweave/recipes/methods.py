@@ -11,6 +11,8 @@ least-squares       the same kernel with the least-squares machine: kernel ridge
 lp, convex          the same kernels with learned weights (`LpMKL`, `ConvexMKL`)
 lp-least-squares    `LpMKL` with the least-squares machine
 lp-scales           the same, with kernels of numbers that are centred but not scaled beside those of scaled ones
+completed           "least-squares" where views that samples lack are completed from their others (``missing=``)
+lp-completed        "lp-least-squares", in the same way
 localized           the same kernels as of "mean" with weights that depend on the sample (`Localized`)
 projected           a learned projection of each view (`Projected`)
 stacking            a regression on the decision values of each view's own model
@@ -101,14 +103,17 @@ def model_options(method: str, effort: str) -> dict[str, Any]:
 ALONE = "alone:"
 AUTO = "auto"
 # Simpler ones come first. All read the same views, and share folds and, but for the forest, kernels.
-PORTFOLIO = ("mean", "least-squares", "lp-least-squares", "lp-scales", "forest")
+PORTFOLIO = ("mean", "least-squares", "lp-least-squares", "lp-scales", "completed", "lp-completed", "forest")
 # A member that takes the setting of another one, which is found first: with three values of C of its own it was better
 # by 0.1 points on one of 38 data sets, and on the others the same.
-FOLLOWS = {"lp-scales": "lp-least-squares"}
+FOLLOWS = {"lp-scales": "lp-least-squares", "lp-completed": "completed"}
 TRIAL_TREES = 40  # of a forest while it is a member; chosen, it has as many as by itself
 _JOINED = ("concatenation", "linear", "forest", "boosting")
-_LEAST_SQUARES = ("least-squares", "lp-least-squares", "lp-scales")
-_COMBINERS = {"lp-least-squares": "lp", "lp-scales": "lp"}  # of other methods, that of their own name or the mean
+_COMPLETED = ("completed", "lp-completed")
+NEEDLESS = ("lp-scales", *_COMPLETED)  # methods that cannot be had where they would be the same as others
+_LEAST_SQUARES = ("least-squares", "lp-least-squares", "lp-scales", *_COMPLETED)
+# Of other methods it is that of their own name or the mean.
+_COMBINERS = {"lp-least-squares": "lp", "lp-scales": "lp", "lp-completed": "lp"}
 _LABELS = {
     "concatenation": "concatenation",
     "mean": "mean of kernels",
@@ -116,6 +121,8 @@ _LABELS = {
     "lp": "lp MKL",
     "lp-least-squares": "lp MKL, least squares",
     "lp-scales": "lp MKL, two scales",
+    "completed": "mean, views completed",
+    "lp-completed": "lp MKL, views completed",
     "convex": "convex MKL",
     "localized": "localized MKL",
     "projected": "projected MKL",
@@ -183,32 +190,42 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
     >>> import pandas as pd
     >>> from kernelweave.recipes import unavailable
     >>> X = pd.DataFrame({"lab__crp": [1.0, 7.5, 2.0], "lab__ldh": [240, 180, 310], "id__code": ["u1", "u2", "u3"]})
-    >>> unavailable("classification", X)
-    {'alone:id': "no column of the view 'id' can be used"}
+    >>> unavailable("classification", X)["alone:id"]
+    "no column of the view 'id' can be used"
     """
     X = as_frame(X)
     found = column_kinds(X, matrices=() if matrices is None else tuple(matrices))
     found = found if kinds is None else given_kinds(found, kinds)
     layout = TableLayout.of(X, found)
     left_out = [view for view in dict.fromkeys(found["view"]) if view not in layout.names]
+    present = layout.table(X)[1]
     reasons = {f"{ALONE}{view}": f"no column of the view {view!r} can be used" for view in left_out}
     for method in method_names(task, layout.names):
-        reason = reason_against(method, layout, len(X))
+        reason = reason_against(method, layout, len(X)) or _needless(method, layout, present)
         if reason:
             reasons[method] = reason
     return reasons
 
 
-def portfolio(layout: TableLayout, table: pd.DataFrame, approximation: Any) -> list[str]:
+def portfolio(layout: TableLayout, table: pd.DataFrame, present: np.ndarray, approximation: Any) -> list[str]:
     """The members of `PORTFOLIO` that differ for some data.
 
-    Numbers on two scales are of use where they have scales, and a forest reads columns in memory, best those that are
-    not sparse.
+    Numbers on two scales are of use where they have scales, views are completed where some are missing and kernels are
+    exact, and a forest reads columns in memory, best those that are not sparse.
     """
     left_out = [] if any(has_scales(view, table) for view in layout.views) else ["lp-scales"]
+    left_out += _COMPLETED if present.all() or approximation is not None else ()
     if approximation is not None or any(view.is_matrix or has_unit_rows(view, table) for view in layout.views):
         left_out.append("forest")
     return [method for method in PORTFOLIO if method not in left_out]
+
+
+def _needless(method: str, layout: TableLayout, present: np.ndarray) -> str | None:
+    if method in _COMPLETED and present.all():
+        return "no sample lacks a view"
+    if method == "lp-scales" and not any(may_have_scales(view) for view in layout.views):
+        return "no view has several columns of numbers, and so no scales"
+    return None
 
 
 def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
@@ -217,8 +234,6 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
     columns = [view for view in layout.views if not view.is_matrix]
     if joins_columns(method) and not columns:
         return "it needs columns, and there are only similarity matrices"
-    if method == "lp-scales" and not any(may_have_scales(view) for view in columns):
-        return "no view has several columns of numbers, and so no scales"
     if method in _JOINED and any(view.is_sparse for view in columns) and not all(view.is_sparse for view in columns):
         cells = n_samples * sum(len(view.names) for view in columns if view.is_sparse)
         if cells > _MOST_DENSE:
@@ -328,6 +343,8 @@ class ModelMaker:
         options = {**self.options, "approximation": self.approximation}
         if self.method in _LEAST_SQUARES:
             options["machine"] = "least-squares"
+        if self.method in _COMPLETED:
+            options["missing"] = "complete"
         if self.task == "classification":
             return MKLClassifier(kernels, combiner, **options)
         return MKLRegressor(kernels, combiner, epsilon=EPSILON, **options)
