@@ -166,12 +166,13 @@ def views_and_features(
     """
     views = sorted((own for own in prefixes(np.asarray(columns, dtype=object)) if own), key=len, reverse=True)
     known, pairs = set(columns), []
+    lengths = {len(column) for column in known}  # far fewer than columns, of which there may be many thousands
     for feature in features:
         part = next((part for part in documents if feature.startswith(part)), None)
         rest = feature.partition(SEPARATOR)[2]
         if part is not None:
             feature = f"{documents[part]}{SEPARATOR}{feature.removeprefix(part)}"
-        elif rest in known or any(rest.startswith(column) for column in columns):  # behind the name of a part
+        elif any(rest[:length] in known for length in lengths):  # behind the name of a part
             feature = rest
         own = next((own for own in views if feature.startswith(f"{own}{SEPARATOR}")), REST) if view is None else view
         pairs.append((own, feature.removeprefix(f"{own}{SEPARATOR}")))
