@@ -118,7 +118,7 @@ class Found:
 def search(
     make: Callable[[np.ndarray], Any],
     grid: Mapping[str, Sequence[Any]],
-    table: Views,
+    table: Any,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
@@ -127,7 +127,7 @@ def search(
     score: Callable[[np.ndarray, np.ndarray], float],
     shape: tuple[int, ...],
 ) -> Found:
-    """Try the settings of a grid on all folds.
+    """Try the settings of a grid on all folds of a table, a data frame or `Views`.
 
     `make` gives an unfitted model for training samples at some positions. `decide` takes a fitted model, and positions
     of the samples of its fit and of others, and returns decision values of the others; those of all samples have
@@ -175,7 +175,7 @@ def setting_text(setting: Mapping[str, Any]) -> str:
 def _fitted(
     model: Any,
     settings: list[dict[str, Any]],
-    table: Views,
+    table: Any,
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
@@ -188,7 +188,7 @@ def _fitted(
             model = clone(model).set_params(
                 **shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])
             )
-    part, targets = table.rows(train), y[train]
+    part, targets = table.rows(train) if isinstance(table, Views) else table.iloc[train], y[train]
     if "C" not in names or not isinstance(model, KernelMachineEstimator):
         own = None if groups is None else groups[train]
         for place, setting in enumerate(settings):
