@@ -215,7 +215,7 @@ def test_absent_documents_and_kernels_that_are_not_sparse():
 
 def test_transformers_that_look_at_numbers_only_get_an_array_of_a_frame_of_numbers():
     numbers, whole = MIXED[["rna__a", "rna__b"]], MIXED.assign(rna__c=range(20), rna__d=A[:, 2].astype(np.float32))
-    fill = make_pipeline("passthrough", SimpleImputer(), StandardScaler())
+    fill = make_pipeline(SimpleImputer(), StandardScaler())
     own = [name for name in whole if name.startswith("rna")]
     gap = whole.assign(**whole[own].astype(float).reindex(range(3)).reindex(whole.index))
     for frame in (numbers, numbers.astype(np.float32), whole, gap):
@@ -226,7 +226,7 @@ def test_transformers_that_look_at_numbers_only_get_an_array_of_a_frame_of_numbe
             expected = clone(transformer).fit(there)
             assert not hasattr(kernel.transformer_, "feature_names_in_") and hasattr(expected, "feature_names_in_")
             values, present = kernel.read(Views(frame))
-            np.testing.assert_allclose(values[present], expected.transform(there), rtol=1e-6, atol=1e-12)
+            np.testing.assert_allclose(values[present], expected.transform(there), rtol=1e-5, atol=1e-5)
             assert len(kernel.feature_names()) == values.shape[1]
     assert Linear("rna", transformer=fill).fit(whole).feature_names() == ["a", "b", "c", "d"]
 
