@@ -17,7 +17,17 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from kernelweave import stack_views
-from kernelweave.kernels import ChiSquared, Distance, Function, Gaussian, Laplacian, Linear, Pairwise, Polynomial
+from kernelweave.kernels import (
+    ChiSquared,
+    Distance,
+    Function,
+    Gaussian,
+    KernelStack,
+    Laplacian,
+    Linear,
+    Pairwise,
+    Polynomial,
+)
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -203,6 +213,44 @@ def test_absent_documents_and_kernels_that_are_not_sparse():
     assert not K[3].any()
 
 
+def test_transformers_that_look_at_numbers_only_get_an_array_of_a_frame_of_numbers():
+    numbers, whole = MIXED[["rna__a", "rna__b"]], MIXED.assign(rna__c=range(20), rna__d=A[:, 2].astype(np.float32))
+    fill = make_pipeline(SimpleImputer(), StandardScaler())
+    own = [name for name in whole if name.startswith("rna")]
+    gap = whole.assign(**whole[own].astype(float).reindex(range(3)).reindex(whole.index))
+    for frame in (numbers, numbers.astype(np.float32), whole, gap):
+        table = frame[[name for name in frame if name.startswith("rna")]]
+        there = table.dropna()
+        for transformer in (StandardScaler(), MaxAbsScaler(), PCA(2), fill):
+            kernel = Linear("rna", transformer=transformer).fit(frame)
+            expected = clone(transformer).fit(there)
+            assert not hasattr(kernel.transformer_, "feature_names_in_") and hasattr(expected, "feature_names_in_")
+            values, present = kernel.read(Views(frame))
+            np.testing.assert_allclose(values[present], expected.transform(there), rtol=1e-5, atol=1e-5)
+            assert len(kernel.feature_names()) == values.shape[1]
+    assert Linear("rna", transformer=fill).fit(whole).feature_names() == ["a", "b", "c", "d"]
+
+
+def test_other_transformers_and_columns_stay_a_frame():
+    to_frame = StandardScaler().set_output(transform="pandas")
+    for frame, transformer in (
+        (MIXED[["rna__a", "rna__b"]], to_frame),
+        (MIXED[["rna__a", "rna__b"]], make_pipeline(to_frame, PCA(1))),
+        (MIXED[["rna__a"]].assign(rna__b="oak"), SimpleImputer(strategy="most_frequent")),
+        (MIXED[["rna__a"]].astype("Float64"), SimpleImputer()),
+    ):
+        try:
+            fitted = Linear("rna", transformer=transformer).fit(frame).transformer_
+        except ValueError as error:
+            assert "not numbers" in str(error)  # what SimpleImputer makes of text
+            continue
+        assert fitted.feature_names_in_.tolist() == [name.removeprefix("rna__") for name in frame]
+    got = []
+    passed = FunctionTransformer(lambda X: got.append(X) or X)
+    Linear("rna", transformer=make_pipeline(passed, StandardScaler())).fit(MIXED)
+    assert all(isinstance(X, pd.DataFrame) and list(X) == ["a", "b"] for X in got)
+
+
 def test_a_frame_is_handed_over_with_names_and_types():
     kernel = Linear("clinical", transformer=Recorder()).fit(MIXED, np.arange(1.0, 21.0), y=Y)
     got = kernel.transformer_.got_
@@ -291,6 +339,59 @@ def test_what_a_view_gives_is_transformed_once():
     kernel.fit(views)
     kernel.gram(views), kernel.diagonal(views), kernel.present(views), kernel.cross(views, views)
     assert Counting.calls == 1
+
+
+class Scaling(TransformerMixin, BaseEstimator):
+    fits = transforms = 0
+
+    def __init__(self, power=1.0, parts=()):
+        self.power = power
+        self.parts = parts
+
+    def fit(self, X, y=None, sample_weight=None):
+        Scaling.fits += 1
+        self.scale_ = np.average(np.abs(np.asarray(X)), axis=0, weights=sample_weight)
+        return self
+
+    def transform(self, X):
+        Scaling.transforms += 1
+        return np.asarray(X) / self.scale_**self.power
+
+
+@pytest.mark.parametrize("X", [A, pd.DataFrame(A, columns=["a__0", "a__1", "b__0", "b__1"])], ids=["array", "frame"])
+def test_kernels_of_a_view_share_one_preparation(X):
+    def fits(*kernels, **options):
+        Scaling.fits = Scaling.transforms = 0
+        stack = KernelStack([*kernels]).fit(X, **options)
+        done = Scaling.transforms
+        stack.matrices()
+        assert Scaling.transforms == done
+        return Scaling.fits
+
+    a, b = [0, 1], [2, 3]
+    same = [Linear(a, transformer=Scaling()), Gaussian(a, transformer=Scaling())]
+    assert fits(*same) == fits(*same, sample_weight=np.arange(1.0, 21.0), y=Y) == 1
+    assert fits(same[0] + same[1], Laplacian(a, transformer=Scaling())) == 1
+    assert fits(*(kernel(a, transformer=make_pipeline(Scaling(), Scaling(2.0))) for kernel in (Linear, Gaussian))) == 2
+    assert fits(same[0], Gaussian(b, transformer=Scaling())) == 2
+    assert fits(same[0], Gaussian(a, transformer=Scaling(2.0))) == 2
+    assert fits(same[0], Gaussian(a, transformer=Scaling(parts=[np.zeros(2)]))) == 2
+    views = Views(X)
+    kernels = [
+        kernel.fit(views, weight, y=Y) for kernel, weight in zip(same, [None, np.arange(1.0, 21.0)], strict=True)
+    ]
+    assert kernels[0].preparation_ is not kernels[1].preparation_
+    np.testing.assert_allclose(kernels[0].transformer_.scale_, np.abs(A[:, :2]).mean(axis=0))
+
+
+def test_a_shared_preparation_transforms_new_samples_once_and_survives_a_pickle():
+    stack = KernelStack([Linear(transformer=Scaling()), Gaussian(transformer=Scaling())]).fit(A)
+    Scaling.transforms = 0
+    for kernels in (stack.kernels, pickle.loads(pickle.dumps(stack.kernels))):
+        views = Views(A[:3])
+        values = [kernel.read(views)[0] for kernel in kernels]
+        np.testing.assert_array_equal(*values)
+    assert Scaling.transforms == 2
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,30 @@ def test_known_samples_are_looked_up_and_others_computed():
     assert Counting.calls == 3
 
 
+def test_rows_of_one_x_are_known_by_their_positions(monkeypatch):
+    def digests_of(X):
+        raise AssertionError("entries of X are gone through")
+
+    monkeypatch.setattr("kernelweave.views.table.digests_of", digests_of)
+    whole = Views(np.vstack([X, NEW]))
+    train, test, weight = whole.rows(np.arange(12)), whole.rows(np.arange(12, 17)), np.arange(1.0, 13.0)
+    kernel = SharedKernel(Counting(), [KernelSheet.compute(Counting(), train, test, weight)])
+    plain = Gaussian().fit(X, weight)
+    Counting.calls = 0
+    sheet = kernel.fit(whole.rows(np.arange(12)), weight)
+    assert isinstance(sheet, KernelSheet)
+    np.testing.assert_array_equal(sheet.gram(train), plain.gram(X))
+    np.testing.assert_allclose(sheet.cross(whole.rows([14, 3]), train), plain.cross(whole.X[[14, 3]], X), rtol=1e-12)
+    stack = KernelStack([kernel]).fit(train, weight)
+    stack.matrices()
+    kept = stack.restrict(np.array([1, 5]))
+    assert kept.reference.X.blocks == []  # positions tell them
+    np.testing.assert_allclose(kept.cross(0, test, np.ones(5, dtype=bool)), plain.cross(NEW, X[[1, 5]]), rtol=1e-12)
+    assert Counting.calls == 0
+    for views, own in ((train, None), (whole.rows(np.arange(1, 13)), weight), (Views(X), weight)):
+        assert isinstance(kernel.fit(views, own), Counting)
+
+
 def test_a_gram_matrix_is_a_new_array_each_time():
     sheet = KernelSheet.compute(Gaussian(), X, NEW)
     sheet.gram(X)[:] = 0.0

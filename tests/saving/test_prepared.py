@@ -303,7 +303,7 @@ def forge(prepared_file, tmp_path, monkeypatch):
 
 
 WIDER = RotateOperation(np.ones((2, 3)), None, None, "pca")  # takes three columns and gives two
-SCALE, TERMS = "preparation_.transformer.operation", "preparation_.transformer.steps.0"
+SCALE, TERMS = "preparation_.transformer", "preparation_.transformer.steps.0"
 GROUPS = "preparation_.transformer.operation"
 IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
 
@@ -322,7 +322,7 @@ IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
         (0, "preparation_.transformer", KeepOperation(10**9), "transformer has the length 1000000000 where 2"),
         (0, "preparation_.transformer", FunctionOperation(2, "load"), "name is 'load', which is none of"),
         (0, "preparation_.transformer", WIDER, "transformer has the length 3 where 2 .own. is expected"),
-        (0, "preparation_.transformer.names", ["a"], "operation has the length 2 where 1 .in. is expected"),
+        (2, "preparation_.transformer.names", ["a"], "operation has the length 5 where 1 .in. is expected"),
         (0, f"{SCALE}.center", lambda old: old[1:], "center has the length 1 where 2 .in. is expected"),
         (0, f"{SCALE}.center", lambda old: old.astype(int), "center is an array of int64, which it never is"),
         (0, f"{SCALE}.divisor", lambda old: 0.0 * old, "divisor holds 0"),

@@ -49,7 +49,8 @@ from ..validation.schemas import (
     optional,
     refuse,
 )
-from ..views import FetchedViews, Views, new_views
+from ..views import FetchedViews, Views
+from ..views.given import new_views
 from ..views.table import Fetch
 from .explanations import Explanations
 from .kernel_lists import KernelParameters

@@ -26,7 +26,8 @@ from ..kernels.precomputed import Block, as_text
 from ..stacks.explicit import Features
 from ..validation import shown
 from ..validation.schemas import COLUMNS, Schema, object_of, several, text
-from ..views import Views, new_views
+from ..views import Views
+from ..views.given import new_views
 
 
 class FittedKernels:

@@ -25,7 +25,8 @@ from ..kernels.arithmetic import KernelSheet, SharedKernel
 from ..kernels.resources import warn_if_too_large
 from ..kernels.stack import default_kernels
 from ..validation.inputs import check_sample_weight
-from ..views import Views, new_views, training_views
+from ..views import Views
+from ..views.given import new_views, training_views
 from .base import KernelMachineEstimator
 from .training import is_small
 

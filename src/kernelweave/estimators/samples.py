@@ -47,7 +47,8 @@ from ..engines.device.engine import MOST_ROWS as ON_DEVICE
 from ..engines.files import FromFiles
 from ..kernels.resources import available_memory
 from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight
-from ..views import TableInBlocks, Views, training_views
+from ..views import TableInBlocks, Views
+from ..views.given import training_views
 from ..views.table import ColumnInBlocks
 from .progress import bars_of
 

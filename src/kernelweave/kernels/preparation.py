@@ -140,7 +140,7 @@ def prepare(
     _check_transformer(transformer, who)
     known = views.kept(("preparations", columns.tobytes(), view if isinstance(view, str) else None), list)
     for given, preparation in known:
-        if _are_equal(given, (sample_weight, y)) and _are_equal(preparation.transformer, transformer):
+        if are_equal(given, (sample_weight, y)) and are_equal(preparation.transformer, transformer):
             return preparation
     preparation = _fitted(transformer, views, columns, view, who, label, sample_weight, y)
     known.append(((sample_weight, y), preparation))
@@ -165,7 +165,7 @@ def _fitted(
             f"{_named(transformer, who)} takes one column of documents, but the view {found}; select the column of "
             'text by view=, or say which columns it is for: make_column_transformer((TfidfVectorizer(), "text"), ...)'
         )
-    kind = TableKind.of(views, columns, view, set(_strings(transformer)), as_array=_reads_numbers(transformer))
+    kind = TableKind.of(views, columns, view, set(_strings(transformer)), as_array=reads_numbers(transformer))
     preparation = Preparation(fitted, kind, documents=documents, n_features=0)
     table, present = preparation.input(views, columns, label)
     n_present = int(present.sum())
@@ -183,7 +183,7 @@ def _fitted(
     return preparation
 
 
-def _are_equal(first: Any, second: Any) -> bool:
+def are_equal(first: Any, second: Any) -> bool:
     """Whether two parameters are the same, or transformers with the same parameters, or lists of such."""
     if first is second:
         return True
@@ -191,21 +191,21 @@ def _are_equal(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, BaseEstimator):
         outputs = [vars(each).get("_sklearn_output_config") for each in (first, second)]
-        return outputs[0] == outputs[1] and _are_equal(first.get_params(deep=False), second.get_params(deep=False))
+        return outputs[0] == outputs[1] and are_equal(first.get_params(deep=False), second.get_params(deep=False))
     if isinstance(first, dict):
-        return list(first) == list(second) and all(_are_equal(first[name], second[name]) for name in first)
+        return list(first) == list(second) and all(are_equal(first[name], second[name]) for name in first)
     if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(_are_equal, first, second))
+        return len(first) == len(second) and all(map(are_equal, first, second))
     if isinstance(first, np.ndarray):
         return first.dtype == second.dtype and np.array_equal(first, second)
     return isinstance(first, str | int | float | np.generic) and bool(first == second)
 
 
-def _reads_numbers(transformer: Any) -> bool:
+def reads_numbers(transformer: Any) -> bool:
     """Whether an array of numbers is to a transformer what a data frame is; a pipeline by its first step."""
     steps = getattr(transformer, "steps", None)
     if isinstance(steps, list):
-        return next((_reads_numbers(step) for _, step in steps if step not in (None, "passthrough")), False)
+        return next((reads_numbers(step) for _, step in steps if step not in (None, "passthrough")), False)
     cls = type(transformer)
     if cls.__name__ not in _READ_NUMBERS or not cls.__module__.startswith("sklearn."):
         return False

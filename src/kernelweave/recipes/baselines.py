@@ -54,7 +54,8 @@ from ..validation.schemas import (
     several,
     text,
 )
-from ..views import Views, new_views, training_views
+from ..views import Views
+from ..views.given import new_views, training_views
 from .design import Design
 from .kinds import TASK
 from .search import balanced_folds

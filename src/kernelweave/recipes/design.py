@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from ..kernels.components import Origin, origin_of
-from ..kernels.preparation import TableKind
+from ..kernels.preparation import TableKind, are_equal, reads_numbers
 from ..validation import is_number, shown
 from ..validation.columns import SEPARATOR
 from ..validation.schemas import Schema, Sizes, agree, indices, object_of, refuse, size
@@ -72,8 +72,19 @@ class Design:
 
     @classmethod
     def fit(cls, transformer: Any, views: Views, y: Any = None, *, components: int | None = None) -> Design:
+        """The design of some samples; the one that an equal transformer was fitted to before, where there is one."""
+        known = views.kept(("designs", components), list)
+        for given, design in known:
+            if are_equal(given, (transformer, y)):
+                return design
+        design = cls._fitted(transformer, views, y, components)
+        known.append(((clone(transformer), y), design))
+        return design
+
+    @classmethod
+    def _fitted(cls, transformer: Any, views: Views, y: Any, components: int | None) -> Design:
         columns = np.arange(views.X.shape[1])
-        kind = TableKind.of(views, columns, None, set())
+        kind = TableKind.of(views, columns, None, set(), as_array=reads_numbers(transformer))
         design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
         source = design._source(views)
         if isinstance(transformer, ColumnTransformer):
@@ -96,7 +107,10 @@ class Design:
         return design
 
     def table(self, views: Views, without: np.ndarray | None = None) -> Any:
-        """The features of samples: an array or CSR matrix of shape (n_samples, width)."""
+        """The features of samples: an array or CSR matrix of shape (n_samples, width), not to be written to."""
+        return views.kept(self, lambda: self._table(views, None)) if without is None else self._table(views, without)
+
+    def _table(self, views: Views, without: np.ndarray | None) -> Any:
         source = self._source(views)
         if without is not None:
             source = _without(source, without)
@@ -166,12 +180,13 @@ def views_and_features(
     """
     views = sorted((own for own in prefixes(np.asarray(columns, dtype=object)) if own), key=len, reverse=True)
     known, pairs = set(columns), []
+    lengths = {len(column) for column in known}  # far fewer than columns, of which there may be many thousands
     for feature in features:
         part = next((part for part in documents if feature.startswith(part)), None)
         rest = feature.partition(SEPARATOR)[2]
         if part is not None:
             feature = f"{documents[part]}{SEPARATOR}{feature.removeprefix(part)}"
-        elif rest in known or any(rest.startswith(column) for column in columns):  # behind the name of a part
+        elif any(rest[:length] in known for length in lengths):  # behind the name of a part
             feature = rest
         own = next((own for own in views if feature.startswith(f"{own}{SEPARATOR}")), REST) if view is None else view
         pairs.append((own, feature.removeprefix(f"{own}{SEPARATOR}")))

@@ -67,10 +67,10 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
                 f"but {type(estimator).__name__} needs at least 2 samples and 1 feature"
             )
         if has_sparse_rows(X):
-            every = feature_names(X)
-            estimator.n_features_in_ = len(every)
+            features = feature_names(X)
+            estimator.n_features_in_ = len(features)
             if hasattr(estimator, "feature_names_in_"):
-                estimator.feature_names_in_ = np.array(every, dtype=object)
+                estimator.feature_names_in_ = np.array(features, dtype=object)
     else:
         X = validate_data(estimator, X, ensure_min_samples=2, **_ARRAYS)
     return X, getattr(estimator, "feature_names_in_", None)

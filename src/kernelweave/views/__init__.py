@@ -6,7 +6,6 @@ matrix, so that splitting, pipelines and searches work unchanged; `stack_views` 
 """
 
 from .frames import stack_views
-from .given import new_views, training_views
 from .table import FetchedViews, TableInBlocks, Views, as_views
 
-__all__ = ["FetchedViews", "TableInBlocks", "Views", "as_views", "new_views", "stack_views", "training_views"]
+__all__ = ["FetchedViews", "TableInBlocks", "Views", "as_views", "stack_views"]

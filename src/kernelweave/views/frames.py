@@ -330,10 +330,18 @@ class KeptColumns:
         for positions, values in self.blocks:
             if np.isin(columns, positions).all():
                 return take_columns(values, np.searchsorted(positions, columns))
-        singles = [self._column(position) for position in columns]
-        if any(column.dtype.kind == "O" for column in singles):
-            singles = [column.astype(object) for column in singles]
-        return np.ascontiguousarray(np.stack(singles, axis=1))
+        kept = [positions for positions, _ in self.blocks]
+        absent = np.setdiff1d(columns, np.concatenate([np.empty(0, dtype=int), *kept]))
+        if len(absent):
+            raise ValueError(f"column {absent[0]} was not kept: no kernel of the fitted model uses it")
+        parts = [(*_chosen(columns, positions), values) for positions, values in self.blocks]
+        parts = [part for part in parts if len(part[0])]
+        is_object = any(values.dtype.kind == "O" for *_, values in parts)
+        dtype = np.dtype(object) if is_object else np.result_type(*(values.dtype for *_, values in parts))
+        table = np.empty((self.n_samples, len(columns)), dtype=dtype)
+        for places, chosen, values in parts:
+            table[:, places] = values[:, chosen]
+        return table
 
     def _column(self, position: int) -> np.ndarray:
         for positions, values in self.blocks:
@@ -365,11 +373,17 @@ def kept_columns(X: Any, columns: np.ndarray, rows: np.ndarray | slice) -> KeptC
     n_samples, n_features = len(np.arange(X.shape[0])[rows]), X.shape[1]
     if len(columns) == 0:
         return KeptColumns(n_samples, n_features, [])
-    if isinstance(X, pd.DataFrame) and set(X.dtypes.iloc[columns]) != {np.dtype(np.float64)}:
-        part = X.iloc[rows, columns]
-        arrays = {int(position): _plain(part.iloc[:, place]) for place, position in enumerate(columns)}
-        return KeptColumns(n_samples, n_features, _blocks_by_type(arrays))
-    return KeptColumns(n_samples, n_features, [(columns, np.array(take_columns(X, columns)[rows], order="C"))])
+    groups = [columns]
+    if isinstance(X, pd.DataFrame):
+        dtypes = X.dtypes.iloc[columns].tolist()
+        kinds = list(dict.fromkeys(dtypes))
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in kinds):
+            part = X.iloc[rows, columns]
+            arrays = {int(position): _plain(part.iloc[:, place]) for place, position in enumerate(columns)}
+            return KeptColumns(n_samples, n_features, _blocks_by_type(arrays))
+        groups = [columns[[own == dtype for own in dtypes]] for dtype in kinds]
+    blocks = [(own, np.array(take_columns(X, own)[rows], order="C")) for own in groups]
+    return KeptColumns(n_samples, n_features, blocks)
 
 
 def has_sparse_views(X: pd.DataFrame) -> bool:
