@@ -273,7 +273,7 @@ class TestTransformers:
         kernels = [Linear("rna", transformer=StandardScaler()), Linear("protein")]
         model = MKLRegressor(kernels, normalize=None).fit(X, TARGET)
         weights = model.feature_weights("rna")
-        assert list(weights.index) == list(model.kernels_[0].transformer_.get_feature_names_out()) == ["a", "b", "c"]
+        assert list(weights.index) == model.kernels_[0].feature_names() == ["a", "b", "c"]
         scaled = StandardScaler().fit_transform(X[COLUMNS[:3]])
         assert_allclose(scaled @ weights, model.contributions(X)["rna"], rtol=0, atol=1e-10)
         assert not hasattr(model, "coef_")

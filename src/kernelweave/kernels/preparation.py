@@ -107,9 +107,9 @@ class Preparation:
     def input(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         table, present = self.kind.table(views, columns, label)
         if not present.all():
-            table = table.loc[present] if isinstance(table, pd.DataFrame) else table[present]
+            table = _rows(table, present)
         elif not self.documents:
-            table = table.copy()  # it may share memory with X, and a transformer with copy=False writes to it
+            table = _copied(table)  # it may share memory with X, and a transformer with copy=False writes to it
         if not self.documents:
             return table, present
         column = table.iloc[:, 0].to_numpy() if isinstance(table, pd.DataFrame) else table[:, 0]
@@ -176,11 +176,23 @@ def _fitted(
         options["sample_weight"] = sample_weight[present]
     targets = [None if y is None else np.asarray(y)[present]] if has_fit_parameter(fitted, "y") else []
     with _blamed_on_transformer(transformer, who):
-        fitted.fit(table if documents else table.copy(), *targets, **options)  # copy=False may write to it
+        fitted.fit(table if documents else _copied(table), *targets, **options)  # copy=False may write to it
     values = _result(fitted, table, n_present, who)
     preparation.n_features = values.shape[1]
     views.prepared(preparation, lambda: (_with_zero_rows(values, present), present))
     return preparation
+
+
+def _copied(table: Any) -> Any:
+    """A copy in the same order in memory: sums round alike then."""
+    return np.copy(table) if isinstance(table, np.ndarray) else table.copy()
+
+
+def _rows(table: Any, chosen: np.ndarray) -> Any:
+    """Some rows, in the same order in memory."""
+    if not isinstance(table, np.ndarray):
+        return table.loc[chosen] if isinstance(table, pd.DataFrame) else table[chosen]
+    return np.asarray(table[chosen], order="F" if table.strides[0] < table.strides[1] else "C")
 
 
 def are_equal(first: Any, second: Any) -> bool:
