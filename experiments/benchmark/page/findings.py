@@ -137,6 +137,7 @@ def named_sentences(shared: SharedCells, ranking: Ranking, named: str) -> list[s
     else:
         said += f" It is nowhere more than {100 * _BEHIND:g} points behind."
     said += " The best of the others is chosen for each data set by the accuracy on its test samples."
+    said += " [How auto chooses](recipes.md#how-auto-chooses) has a word on what it misses."
     if named not in ranking.mean:
         return [said]
     rank = ranking.mean[named]
@@ -277,6 +278,8 @@ def cost_sentences(accuracy: pd.Series, seconds: pd.Series, stored: pd.Series) -
         return []
     near = accuracy.index[accuracy > accuracy.max() - 1.0]
     fast = str(seconds[near].idxmin())
+    if len(near) == 1:
+        return [f"No other method is within one per cent of the most accurate one, {italic(fast)}, in the mean."]
     said = f"Among the {len(near)} methods within one per cent of the most accurate one, the fastest is {italic(fast)}"
     said += f" ({seconds[fast]:.2g} seconds"
     nothing = [str(name) for name in near if not stored[name] > 0]

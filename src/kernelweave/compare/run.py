@@ -363,8 +363,8 @@ class ComparisonFolds(FoldSource):
         found = self.comparison if isinstance(self.comparison, Comparison) else self.comparison()
         return _load(found, self.row, self.data_home)
 
-    def digest(self, loaded: _Row) -> dict[str, str]:
-        return dict(loaded.marks)
+    def digest(self, loaded: _Row) -> dict[str, Any]:
+        return {**loaded.marks, "number of folds": len(loaded.splits)}  # fingerprints serve any number of draws
 
     def prepare(self, loaded: _Row, fold: int) -> Callable[[str], Records]:
         return loaded.prepare(fold)

@@ -131,6 +131,8 @@ def test_cost_sentences():
     said = cost_sentences(accuracy, seconds, stored)[0]
     assert "Among the 2 methods" in said and "the fastest is *fast* (1 seconds)" in said and "is *slow* (5)" in said
     assert "*fast* store no training samples" in cost_sentences(accuracy, seconds, stored.replace(50, np.nan))[0]
+    alone = cost_sentences(accuracy.replace(99.0, 98.0), seconds, stored)
+    assert alone == ["No other method is within one per cent of the most accurate one, *slow*, in the mean."]
 
 
 def test_names_are_shown_as_they_are():

@@ -44,7 +44,7 @@ def test_a_full_page(tmp_path):
     files = write_benchmark_page(cells, tmp_path / "benchmark.md")
     text = files[0].read_text(encoding="utf-8")
     assert all(path.exists() for path in files)
-    links = re.findall(r"\]\(([^)]+)\)", text)
+    links = re.findall(r"\]\(([^)]+\.png)\)", text)
     assert {tmp_path / link for link in links} == set(files[2:]) and len(links) == 6
     assert "11 methods on 10 data sets" in text
     assert "(Kernelweave 0.2.0, the last cell of 2026-11-16, a machine with 2 cores)" in text
