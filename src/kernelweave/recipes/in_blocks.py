@@ -35,7 +35,8 @@ def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
     if model.method in ("stacking", "linear", "forest", "boosting"):
         raise ValueError(
             f"the method {model.method!r} is fitted to samples in memory; methods that read files block by block are "
-            "those of kernels: alone:VIEW, concatenation, mean, least-squares, lp, convex and localized"
+            "those of kernels: auto, alone:VIEW, concatenation, mean, least-squares, lp, lp-least-squares, lp-scales, "
+            "convex and localized"
         )
     y = targets_given(model, table, y)
     y = None if y is None else np.asarray(y)
