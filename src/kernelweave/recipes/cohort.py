@@ -608,17 +608,19 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     def _fit_views(self, layout: TableLayout, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
         """The table of the training samples; views that fewer than two samples have are left out."""
-        counts = layout.table(X)[1].sum(axis=0)
-        for view, count in zip(layout.views, counts.tolist(), strict=True):
+        table, present = layout.table(X)
+        every, counts = layout.views, present.sum(axis=0)
+        for view, count in zip(every, counts.tolist(), strict=True):
             if count < 2:
                 has = "no sample has it" if count == 0 else "only one sample has it"
                 self.decisions_.append(f"The view {view.name!r} is left out: {has}.")
-        layout = layout.only([view.name for view, count in zip(layout.views, counts, strict=True) if count > 1])
+        layout = layout.only([view.name for view, count in zip(every, counts, strict=True) if count > 1])
         own = method_layout(self.method, layout)
         reason = reason_against(self.method, layout, X.shape[0])
         if reason:
             raise ValueError(f"the method {self.method!r} cannot be had for these data: {reason}")
-        table, present = own.table(X)
+        if own.joined or own.views != every:
+            table, present = own.table(X)
         self._layout = own.with_means(table)
         self._needs = needed_views(self.method, own, present)
         lacking = int((~self._decidable(present)).sum())
