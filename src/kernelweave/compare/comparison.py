@@ -48,10 +48,7 @@ class Problem:
         return np.unique(self.y) if self.is_classification else self.y[:0]
 
     def predictions(self, model: BaseEstimator, X: Any) -> dict[str, Any]:
-        """What a fitted model predicts, as cells hold it: positions of `classes`, or numbers, and probabilities.
-
-        Probabilities have a column for each of `classes`, and are None where the model has none.
-        """
+        """What a model predicts, for cells: positions of `classes`, or numbers, and their probabilities or None."""
         predicted = np.asarray(model.predict(X))
         if not self.is_classification:
             return {"predicted": predicted.astype(np.float64).tolist()}

@@ -39,10 +39,8 @@ _NAMED = 5
 class Declared:
     """A comparison that is ready to run, and what was decided on the way.
 
-    `labels` are what tables call the methods, in the order of `recipes.method_names`; `why` is the reason for a task
-    that is a guess; `positive` is the positive one of two classes, None of another target; `options` are parameters of
-    `CohortModel` that all methods share, `kinds` what each column holds, and `notes` sentences on what is worth
-    knowing.
+    `labels` are what tables call the methods, in order; `why` is the reason for a guessed task; `positive` is that of
+    two classes, or None; `options` are parameters of `CohortModel` that all methods share; `notes` are sentences.
     """
 
     problem: Problem

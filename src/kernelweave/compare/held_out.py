@@ -30,10 +30,7 @@ _MOST_DRAWN = 2000
 
 
 def out_of_fold_values(outcome: CompareOutcome, kept: np.ndarray) -> OutOfFoldValues | None:
-    """How sure the recommended method was of samples that it was not fitted to, by their positions among those `kept`.
-
-    Of several repeats the means, and the label of the largest mean probability; None without probabilities.
-    """
+    """How sure the method was of samples it was not fitted to, means over repeats, by position in `kept`; or None."""
     found = outcome.winner.predictions
     place = np.cumsum(kept) - 1
     rows = kept[found.rows]

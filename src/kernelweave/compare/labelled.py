@@ -57,9 +57,8 @@ class _CohortJudge(Judge):
 class LabelledCohort:
     """The samples that have a target and a prediction; they are added block by block.
 
-    `classes` are those of the model, None of a regression; `target` is what the target is called. `n_unlabelled`
-    samples have no target, `n_unpredicted` have one and no prediction, and `unknown` counts the labels that the model
-    does not know.
+    `classes` are those of the model, None of a regression. `n_unlabelled` samples have no target, `n_unpredicted` have
+    one and no prediction, and `unknown` counts the labels that the model does not know.
     """
 
     def __init__(self, classes: Sequence[Any] | None, target: str):

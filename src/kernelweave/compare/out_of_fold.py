@@ -45,8 +45,7 @@ N_DRAWS = 1000  # of the corrected score
 class OutOfFold:
     """The predictions of one method, one entry for each tested sample of each fold.
 
-    `rows` are positions of samples; `predicted` are positions of classes, or numbers; `probabilities` have a column for
-    each class, None for a regression and for models without any.
+    `rows` are positions of samples, `predicted` those of classes, or numbers; `probabilities` are None without any.
     """
 
     rows: np.ndarray
@@ -81,10 +80,7 @@ class OutOfFold:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """The score, and the tests, of out-of-fold predictions of one problem.
-
-    `n_train` is how many samples train in a fold, on average.
-    """
+    """The score and the tests of out-of-fold predictions; `n_train` samples train in a fold, on average."""
 
     problem: Problem
     scoring: Scoring
@@ -155,10 +151,7 @@ class Judge:
         return replace(found, error=max(found.error, self._least_error(len(rows))))
 
     def chance_test(self, found: OutOfFold, chance: OutOfFold) -> LossTestResult:
-        """The test of a method against chance: of labels by their difference, of numbers by the ratio of their errors.
-
-        Of scores that chance may have any value of, such as F1, the area under the ROC curve tells.
-        """
+        """Test against chance: labels by differences, numbers by the ratio of errors, others by the ROC curve."""
         if self.problem.is_classification:
             return self.test(found, chance) if self.scoring.is_mean else self.area_test(found)
         if not self.scoring.is_mean:
@@ -305,10 +298,7 @@ def _drawn_scores(losses: np.ndarray, strata: np.ndarray, units: np.ndarray, gro
 
 
 def out_of_fold_table(problem: Problem, labels: Any, methods: Mapping[str, OutOfFold]) -> pd.DataFrame:
-    """The predictions of some methods: sample, repeat, fold, method, target, label (or prediction), probabilities.
-
-    `labels` are those of the samples.
-    """
+    """Predictions of methods: sample, repeat, fold, method, target, label (or prediction) and probabilities."""
     samples = np.asarray(labels, dtype=object)
     tables = []
     for method, found in methods.items():

@@ -245,10 +245,7 @@ class CompareOutcome:
 
     @cached_property
     def ranked(self) -> tuple[MethodResult, tuple[float, float]] | None:
-        """The method whose probabilities rank the samples best, and its area under the ROC curve with an interval.
-
-        None where that is no better than chance.
-        """
+        """The method that ranks samples best, its area under the ROC curve, the interval; None if not above chance."""
         known = [one for one in self.results if np.isfinite(one.all_scores.get("ROC AUC", np.nan))]
         if not known:
             return None
@@ -288,9 +285,8 @@ def gather(
 ) -> CompareOutcome:
     """Sum the cells of a comparison up, of which some may be missing; `labels` are those of all its methods.
 
-    `scoring` is scikit-learn's name of the score that decides, None for the one that fits the targets; `positive`
-    is the positive one of two classes, None for the second. Where no method is finished in two folds, or none could be
-    fitted, there is a ValueError.
+    `scoring` and `positive` are as in `CohortModel`. There is a ValueError where no method is finished in two folds, or
+    none could be fitted.
     """
     cells, n_folds, problem = measured.cells, len(measured.splits), measured.problem
     methods, folds = _finished_part(list(labels), cells, n_folds)

@@ -1,7 +1,4 @@
-"""The results of a comparison of methods: which to use and why, the report, and the files with the models.
-
-Models, and the tables of folds and predictions, are written before the report is made.
-"""
+"""The results of a comparison of methods: the files with models and tables, and then the report on which to use."""
 
 from __future__ import annotations
 
@@ -291,7 +288,6 @@ def folds_table(measured: MeasuredRow, outcome: CompareOutcome, declared: Declar
 
 
 def predictions_table(outcome: CompareOutcome) -> pd.DataFrame:
-    """The out-of-fold predictions of all methods, as out_of_fold.csv has them."""
     found = {result.method: result.predictions for result in outcome.results}
     return out_of_fold_table(outcome.problem, outcome.problem.X.index, found)
 
@@ -357,10 +353,7 @@ def build_report(
     models: FittedModels,
     views: MeasuredRow | None = None,
 ) -> Report:
-    """The report of a comparison: which method to use, what it predicted, and then what its model is like.
-
-    `views` are the cells of `view_comparison` for the recommended method, None where there are none.
-    """
+    """The report: which method to use, what it predicted, its model; `views` are cells of `view_comparison`."""
     problem, model = declared.problem, models.best
     sentences = headline(outcome)
     if models.kernels_result is not None:

@@ -1,7 +1,4 @@
-"""How a comparison is run and summed up.
-
-Cells are stored (`cells`), one for each data set, method and fold, so that a run goes on where an earlier one stopped.
-"""
+"""How a comparison is run and summed up; cells are stored (`cells`), so that a run goes on where one stopped."""
 
 from __future__ import annotations
 
@@ -268,8 +265,7 @@ def run_comparison(
 class MeasuredRow:
     """The cells of one data set, by contender and fold.
 
-    A cell has one record for each candidate, with errors in per cent, and `Problem.predictions` of the test samples
-    where the protocol compares samples; `failed` alone where it could not be fitted.
+    A cell has a record for each candidate: errors in per cent and, at need, `Problem.predictions`; or `failed` alone.
     """
 
     problem: Problem

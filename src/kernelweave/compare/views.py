@@ -87,10 +87,7 @@ def _measure(
 
 
 def scores_of_views(outcome: CompareOutcome, declared: Declared, measured: MeasuredRow | None) -> ViewScores | None:
-    """What each view gives the recommended method, as far as it was measured in the folds that count.
-
-    None where there are no two views, or nothing is known of them.
-    """
+    """What each view gives the recommended method in the folds that count; None without two views, or any result."""
     names = list(dict.fromkeys(declared.kinds["view"][declared.kinds["kind"] != LEFT_OUT]))
     table = pd.DataFrame(index=names, columns=COLUMNS, dtype=np.float64)
     sign = -1.0 if outcome.scoring.is_error else 1.0

@@ -1,7 +1,4 @@
-"""The sentences at the top of a comparison: which method to use, how good it is, and how sure that is.
-
-`benchmarks.verdicts` simulates how often each of them is said, and how often it is true.
-"""
+"""The sentences at the top of a comparison; `benchmarks.verdicts` simulates how often each is said, and is true."""
 
 from __future__ import annotations
 

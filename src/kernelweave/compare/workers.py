@@ -36,10 +36,7 @@ _thread = threading.local()
 
 @contextmanager
 def warnings_by_thread() -> Iterator[None]:
-    """While this lasts, warnings go to the list of their thread where `heard` has made one; others are shown.
-
-    Python has one place where warnings are shown for the whole process, and folds run as threads.
-    """
+    """While this lasts, warnings go to the list that `heard` made for their thread; Python has one for all."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         for category in _ABOUT_CODE:
@@ -68,10 +65,7 @@ def heard() -> Iterator[list[str]]:
 
 
 class FoldSource(ABC):
-    """What a worker needs to run folds; sent to it.
-
-    `data` is what messages call the data; warnings are counted where `is_tolerant`.
-    """
+    """What a worker needs to run folds; `data` is what messages call it, and `is_tolerant` has warnings counted."""
 
     data: str
     is_tolerant: bool = False

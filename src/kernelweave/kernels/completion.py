@@ -35,11 +35,7 @@ _CONSTANT = 1e-12  # share of S that varies, below which samples tell nothing of
 
 @dataclass(frozen=True)
 class View:
-    """A view as completion takes it.
-
-    `kernels` read it, `others` are the positions of the views that complete it, and `rows` (Q) those of the training
-    samples that its regression is fitted to.
-    """
+    """A view: the `kernels` that read it, positions of the `others` that complete it, `rows` (Q) of its regression."""
 
     kernels: list[int]
     others: list[int]
@@ -125,7 +121,6 @@ class Completion:
         return held[:, [view.kernels[0] for view in self.views]]
 
     def means(self, kernels: Any) -> list[np.ndarray]:
-        """The mean of the kernels of each view."""
         return [np.asarray(sum(kernels[m] for m in view.kernels), float) / len(view.kernels) for view in self.views]
 
     def _take(self, step: int) -> None:

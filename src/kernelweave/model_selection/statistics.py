@@ -419,19 +419,12 @@ def paired_loss_test(
 
 
 def loss_statistics(difference: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Statistics and p-values of many tests at once.
-
-    `difference` is that of the losses of each sample (or sums of them over groups), in the last axis, and `factor` is
-    ``1 + n / n_train``.
-    """
+    """Statistics and p-values of tests, by differences of losses (last axis); `factor` is ``1 + n / n_train``."""
     return _t(difference.mean(axis=-1), loss_error(difference, factor), difference.shape[-1] - 1)
 
 
 def loss_error(difference: np.ndarray, factor: float, varying: np.ndarray | None = None) -> np.ndarray:
-    """Standard error of the mean of differences, in the last axis.
-
-    `varying` has the same mean, and is what varies of them; by default all.
-    """
+    """Standard error of the mean of differences (last axis); `varying`, of the same mean, is what varies."""
     varying = difference if varying is None else varying
     n_units = difference.shape[-1]
     discordant = np.maximum(np.count_nonzero(difference, axis=-1), 1)
@@ -446,8 +439,7 @@ def paired_score_test(
 ) -> LossTestResult:
     """The same test of two scores that are no means over samples, by a bootstrap.
 
-    `resampled` are differences of the scores where samples, or groups, were drawn with replacement, NaN where not
-    defined; of `n_samples` that were tested `n_units` are independent.
+    `resampled` are differences in resamples, NaN where not defined; `n_units` of `n_samples` tested are independent.
     """
     resampled = np.asarray(resampled, dtype=np.float64)
     resampled = resampled[np.isfinite(resampled)]
@@ -479,10 +471,7 @@ def paired_ratio_test(first: np.ndarray, second: np.ndarray, *, n_train: float, 
 
 
 def least_error(n_samples: int, n_train: float, unit: float = 1.0) -> float:
-    """The standard error of a difference of two methods that differ by `unit` on one sample each way.
-
-    Two methods that give all samples the same label have no smaller one: they may differ on the next samples.
-    """
+    """The standard error where two methods differ by `unit` on one sample each way: none is smaller."""
     return float(unit * np.sqrt((1.0 + n_samples / n_train) * 2.0 / (n_samples * (n_samples + 1.0))))
 
 

@@ -87,7 +87,6 @@ class Decisions(BaseEstimator):
         return np.ravel(values)
 
     def _weights_of_positions(self, class_weight: Any) -> Any:
-        """Class weights for targets that are positions in `classes_`."""
         if not isinstance(class_weight, Mapping):
             return class_weight
         known = dict(zip(self.classes_.tolist(), range(len(self.classes_)), strict=True))
@@ -124,10 +123,7 @@ class Decisions(BaseEstimator):
         return without_ties(_as_public, values, vars(self).get("class_count_"), rounding)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value, or predicted numbers.
-
-        Of classes whose values differ by no more than rounding, it is the most frequent one.
-        """
+        """Class labels, those with the largest decision value (of nearly equal ones the most frequent), or numbers."""
         values = self.decision_function(X)
         if self.task_ == "regression":
             return values
@@ -445,7 +441,6 @@ def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
 
 
 def _tree_options(table: np.ndarray) -> dict[str, Any]:
-    """Columns for each split, leaves of a tree and samples of a leaf."""
     if len(table) < FEW:
         # Fewer than ten samples cannot be split into two leaves of 5; of 12 samples, leaves of 3 gave better
         # predictions on five of six data sets (iris 0.88 for 0.79).

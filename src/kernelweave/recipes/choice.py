@@ -40,12 +40,7 @@ _RIDGE = 1e-2  # penalty of the squared offsets, in units of the spread of decis
 
 @dataclass(frozen=True)
 class Selection:
-    """A method of a portfolio.
-
-    `table` has a row for each method, the chosen one first: its inner ``score``, its mean ``loss`` where losses decide,
-    by how much it is ``behind`` the chosen one in what decides (negative where it is ahead, but not clearly), and the
-    ``std_error`` of that difference.
-    """
+    """A method of a portfolio; `table` is `CohortModel.portfolio_`; ``behind`` < 0 is ahead, but not clearly."""
 
     method: str
     found: Found
@@ -124,10 +119,7 @@ def class_offsets(
     *,
     is_balanced: bool,
 ) -> tuple[np.ndarray, float] | None:
-    """Offsets for out-of-fold decision values and the gain in the score; None where they are not worth having.
-
-    `labels` are positions of classes, `y` what `score` takes. Of two classes there is one offset.
-    """
+    """Offsets for out-of-fold decision values, and the gain in the score; None where they are not worth having."""
     known = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     n_classes = 2 if values.ndim == 1 else values.shape[1]
     tests = [test[known[test]] for _, test in splits if known[test].any()]

@@ -1,7 +1,4 @@
-"""`CohortModel`: one estimator from a table of any columns to calibrated predictions, by the name of a method.
-
-Its fit decides what columns hold, searches the settings of the method, fits the model to all samples and calibrates it.
-"""
+"""`CohortModel`: one estimator from a table of any columns to calibrated predictions, by the name of a method."""
 
 from __future__ import annotations
 
@@ -125,9 +122,8 @@ class CohortModel(InnerValidation, BaseEstimator):
         means R2 of a regression, and accuracy of a classification, but balanced accuracy where the smallest class has
         less than half its even share: under 25 % of two classes, 17 % of three.
     positive : label or None
-        Which of two classes is the positive one, also as text: the one that the scores "f1", "precision", "recall",
-        "jaccard" and "average_precision" are about. None means the second in sorted order. Neither `classes_` nor the
-        sign of decision values depends on it.
+        Which of two classes, also as text, "f1", "precision", "recall", "jaccard" and "average_precision" are about;
+        None means the second in sorted order. Neither `classes_` nor the sign of decision values depends on it.
     class_weight : {"auto", "balanced"}, mapping from class to weight, or None
         "balanced" weights the errors of a class by the inverse of its share. "auto" tries this and no weights where
         balanced accuracy chooses settings, and takes no weights elsewhere.
@@ -165,9 +161,8 @@ class CohortModel(InnerValidation, BaseEstimator):
         compared: the squared error where R2 is the score, Brier's score of calibrated probabilities where accuracy or
         balanced accuracy is. With other scores there is none, and they decide themselves.
     portfolio_ : DataFrame or None
-        With "auto", a row for each method that was tried, the chosen one first: inner ``score``, mean ``loss``, by how
-        much it is ``behind`` the chosen one, and the ``std_error`` of that. The first of the simplest is taken that is
-        within a quarter of a standard error of the best.
+        With "auto", a row for each method tried, the chosen one first: inner ``score``, mean ``loss``, how far it is
+        ``behind``, and the ``std_error`` of that. Chosen is the simplest within 0.25 standard errors of the best.
     offsets_ : ndarray of shape (n_classes,), or (1,) for two classes, or None
         What is added to decision values, see `decision_function`.
     validation_score_ : float
@@ -387,10 +382,9 @@ class CohortModel(InnerValidation, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
-        They contain `offsets_`, constants of the classes that make more labels right than margins of the machine do,
-        where they raise accuracy or balanced accuracy in inner validation by more than a standard error.
-        Those of a sample that lacks all views that the method needs are logarithms of the shares of the classes (their
-        difference, for two classes).
+        They contain `offsets_`, where these raise accuracy or balanced accuracy in inner validation by more than a
+        standard error. Those of a sample that lacks all views that the method needs are logarithms of the shares of the
+        classes (their difference, for two classes).
 
         Parameters
         ----------
@@ -404,9 +398,7 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     @by_blocks(dask=True)
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value, or predicted numbers.
-
-        Of classes whose values differ by no more than rounding, it is the one of more training samples.
+        """Class labels, those with the largest decision value (of equal ones that of more samples), or numbers.
 
         Parameters
         ----------
@@ -422,8 +414,7 @@ class CohortModel(InnerValidation, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
-        The most probable class is the one that `predict` returns. Of two classes the sigmoid need not be 1/2 where the
-        decision value is 0, so that probabilities are held just beyond 1/2 from there to where it is.
+        The most probable class is that of `predict`: probabilities are held beyond 1/2 where the sigmoid disagrees.
 
         Parameters
         ----------

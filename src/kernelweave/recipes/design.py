@@ -37,10 +37,7 @@ REST = "rest"  # the view of columns without a prefix, as in `MKLClassifier`
 
 
 class Design:
-    """A fitted transformer of whole samples, and the kind of table that it takes.
-
-    Made by `Design.fit`.
-    """
+    """A fitted transformer of whole samples, and the kind of table that it takes; made by `Design.fit`."""
 
     _saved = Schema(
         {
@@ -175,8 +172,7 @@ def views_and_features(
 ) -> list[tuple[str, str]]:
     """The view and the name of each feature: the column, a category behind it, or a word behind it.
 
-    `documents` are columns of text, by what the names of their words begin with. Columns are of one `view`, or named
-    ``view__column``.
+    `documents` are columns of text, by what names of words begin with; columns are of one `view`, or ``view__column``.
     """
     views = sorted((own for own in prefixes(np.asarray(columns, dtype=object)) if own), key=len, reverse=True)
     known, pairs = set(columns), []

@@ -469,11 +469,7 @@ def ranks(table: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PairStructure:
-    """Pairs of columns of a view that go together in the training samples.
-
-    Pairs are chosen by half of the samples, and their rank correlation is that of the other half, so that it is the one
-    to be expected in new samples.
-    """
+    """Pairs of columns that go together: chosen by half of the samples, rank correlations from the other half."""
 
     first: np.ndarray  # (n_pairs,), as `second`: positions of the columns
     second: np.ndarray

@@ -2,8 +2,7 @@
 
 A fifth of the samples, at most 5000, are drawn and read into memory. `CohortModel.fit` decides with them what columns
 hold, how views are prepared and which setting is best. The model with this setting is fitted to all other samples on
-explicit features, and probabilities are calibrated by its decision values of the samples that were drawn, which it has
-not seen.
+explicit features, and probabilities are calibrated by its decision values of the drawn samples, which are new to it.
 """
 
 from __future__ import annotations
@@ -123,7 +122,6 @@ class PreparedTable(TableInBlocks):
         return self._model._table(self._table.rows(first, last, with_ids=False))
 
     def targets(self, first: int, last: int) -> np.ndarray:
-        """Labels, or standardised numbers."""
         y = np.asarray(self._table.targets(first, last) if self._y is None else self._y[first:last])
         if self._model.task_ == "classification":
             return y

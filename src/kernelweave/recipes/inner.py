@@ -1,7 +1,6 @@
 """What a `CohortModel` decides by inner validation: its method and setting, class offsets and the calibration.
 
-The members of a portfolio are searched together, on the same folds. A method that has been fitted to the same samples
-before (`search.remembering`) is not fitted again.
+Members of a portfolio are searched together, on the same folds; earlier fits (`search.remembering`) are taken over.
 """
 
 from __future__ import annotations
@@ -71,7 +70,6 @@ class InnerValidation(CohortValues):
                 self.calibration_ = self._calibrated(values, samples)
 
     def _makers(self, given: Any, samples: Samples) -> dict[str, ModelMaker]:
-        """What makes the model of each method that is tried."""
         table = samples.table
         options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
         matrices = {}
@@ -210,7 +208,6 @@ class InnerValidation(CohortValues):
 
 
 def _fit_all(one: KnownFit, given: Any, maker: ModelMaker, samples: Samples, y: np.ndarray) -> None:
-    """Fit a method with the setting that was found to all samples."""
     start = time.perf_counter()
     model = maker.model(samples.table, samples.present).set_params(**one.found.setting)
     if given.verbose and "verbose" in model.get_params(deep=False):

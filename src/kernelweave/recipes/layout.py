@@ -2,8 +2,7 @@
 
 That table has the columns that are not left out, each with one type: numbers are float64, categories and documents are
 text, sparse views are columns of sparse rows, and ids of similarity matrices are as they were given. Numbers x of views
-that are to be taken so are log(1 + x). Columns are named
-``view__column``, also where those of X have no such names.
+that are to be taken so are log(1 + x). Columns are named ``view__column``, also where those of X have no such names.
 """
 
 from __future__ import annotations
@@ -131,8 +130,7 @@ class TableLayout:
     def with_gaps(self, X: Any, names: np.ndarray | None) -> tuple[Any, str | None]:
         """X with the columns that a view lacks beside others, missing for all samples, and a sentence about them.
 
-        `names` are those of the fit. Left as they are, to be refused, are views of which X lacks more than half, or a
-        column that may be there under another name, and sparse ones.
+        Sparse views, and those of which X lacks more than half or may have a column by another name, stay as they are.
         """
         if names is None or not isinstance(X, pd.DataFrame):
             return X, None

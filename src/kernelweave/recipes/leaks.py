@@ -118,10 +118,7 @@ def _blocks(
 
 
 def _probed(block: np.ndarray, labels: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
-    """Which columns may be copies, by some pairs of samples with targets next to each other.
-
-    A copy is right in nearly all of them, also where some of its samples are wrong, and most columns are right in few.
-    """
+    """Which columns may be copies: those right in nearly all of some pairs of samples with neighbouring targets."""
     order = np.argsort(labels, kind="stable")
     chosen = np.unique(np.linspace(0, len(order) - 2, min(_PROBES, len(order) - 1)).astype(int))
     first, second = order[chosen], order[chosen + 1]
@@ -289,10 +286,7 @@ def _hashed(block: np.ndarray, first: int) -> np.ndarray:
 
 
 def _equal(views: list[_View], rows: np.ndarray) -> np.ndarray:
-    """Numbers that are the same for samples, at some positions, that are equal in all views.
-
-    Those that differ from all others are left out of the next view, so that there is mostly little to do.
-    """
+    """Numbers that are the same for samples equal in all views; one that differs from all is looked at no more."""
     found = np.arange(len(rows))
     left = np.zeros(len(rows), dtype=np.int64)  # numbers of those that are not single, `open_`
     open_, first = found, 0

@@ -369,10 +369,7 @@ class ModelMaker:
 
 
 def needed_views(method: str, layout: TableLayout, present: np.ndarray) -> list[str]:
-    """The views of which a sample must have one: those that the method reads or, of gates, those that gates read.
-
-    A sample without any of them gets the majority class, or the mean target.
-    """
+    """The views of which a sample must have one: those that the method reads or, of gates, those that gates read."""
     if method != "localized":
         return layout.names
     columns = [view.name for view in layout.views if not view.is_matrix]

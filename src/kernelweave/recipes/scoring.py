@@ -99,10 +99,7 @@ def positive_place(positive: Any, classes: Any) -> int:
 
 
 def scoring_named(name: str | None, task: str, labels: Any = None, positive: int = 1) -> Scoring:
-    """The score of a name, or the one that fits the target for None; a ValueError where it does not fit.
-
-    `positive` is the place of the positive one of two classes.
-    """
+    """The score of a name, or for None the one that fits the target; a ValueError where it does not fit."""
     if name is None:
         name = default_scoring(task, labels)
     known = [other for other, (of_task, *_) in _KNOWN.items() if of_task == task]
@@ -122,8 +119,7 @@ def scoring_named(name: str | None, task: str, labels: Any = None, positive: int
 class Scoring:
     """A score by scikit-learn's name; larger values are better, so that errors are negative.
 
-    Labels are positions of classes from 0 on, and probabilities have a column for each class. Scores that are about one
-    of two classes are about the one in the place `positive`.
+    Labels are positions of classes, as columns of probabilities are; scores of one of two classes take `positive`.
     """
 
     name: str

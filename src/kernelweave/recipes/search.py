@@ -367,11 +367,7 @@ def _sigmoid(values: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
 
 
 def _temperature(values: np.ndarray, labels: np.ndarray) -> float:
-    """The slope of the softmax, positive.
-
-    Labels are smoothed, as Platt's targets are: all classes share 1 / (n + 2) of each. Otherwise the slope would grow
-    without limit where all decisions are right.
-    """
+    """The slope of the softmax, positive; labels are smoothed as Platt's are, so that it has a limit without errors."""
     n_samples = len(values)
     weight = 1.0 / (n_samples + 2.0)
     own = values[np.arange(n_samples), labels]

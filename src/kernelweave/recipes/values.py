@@ -77,11 +77,7 @@ class CohortValues:
         return scoring.value(labels, predicted, shares, n_classes)
 
     def _losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """What settings and methods are compared by in the place of `_score`, None where the score is as fine.
-
-        The squared error of a regression; where labels are counted, that of calibrated probabilities (Brier's score),
-        classes having equal weights in balanced accuracy.
-        """
+        """What settings are compared by in place of `_score` (see `CohortModel.settings_`); None if it is as fine."""
         if self.task_ == "regression":
             return (values - y) ** 2 if self.scoring_ == "r2" else None
         if self.scoring_ not in LABELS_COUNT:

@@ -1,7 +1,4 @@
-"""The section `cite`: how to cite Kernelweave and the papers that combiners, gates and machines come from.
-
-Titles and places are those of the bibliography of Gönen's thesis (2010), where it has the paper.
-"""
+"""The section `cite`: Kernelweave and a model's papers, as in Gönen's thesis (2010) where it has the paper."""
 
 from __future__ import annotations
 

@@ -334,8 +334,7 @@ def to_plain(value: Any) -> Any:
 def from_plain(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], where: str = "report") -> Any:
     """An object of a dataclass from what `to_plain` gave, or an error that names the first field at fault.
 
-    `kinds` maps a base class to its subclasses by their name in JSON, ``{Block: {"text": Text}}``; `where` is the name
-    of the value in errors.
+    `kinds` maps base classes to subclasses by name in JSON, ``{Block: {"text": Text}}``; `where` is for errors.
     """
     origin, parts = typing.get_origin(form), typing.get_args(form)
     if form is Any:

@@ -1,7 +1,4 @@
-"""How numbers are written, by the kind of their column (a dash for what is missing), and how much a page shows.
-
-The page is to stay below one megabyte (`LEVELS`); report.json has everything.
-"""
+"""How numbers are written, by kind of column, and how much a page shows (`LEVELS`) to stay below one megabyte."""
 
 from __future__ import annotations
 

@@ -30,9 +30,7 @@ from .svg import Key
 
 
 class Report:
-    """What a model or a comparison found, as a page to look at, to save and to send.
-
-    A notebook shows the page where a cell ends with the report.
+    """What a model or a comparison found, as a page to save and to send; a notebook shows it where a cell ends with it.
 
     Parameters
     ----------

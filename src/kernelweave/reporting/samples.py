@@ -307,11 +307,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class OutOfFoldValues:
-    """What was predicted of samples by models that were not fitted to them, by their positions.
-
-    `margins` are decision values of two classes, or by how much the predicted class is ahead; of a regression they are
-    not read. `predicted` are labels or numbers.
-    """
+    """Out-of-fold predictions by position; `margins` are decision values, or the leads of predicted classes."""
 
     margins: pd.Series
     predicted: pd.Series

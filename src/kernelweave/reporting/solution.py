@@ -32,10 +32,7 @@ def weights_section(subject: Subject) -> Section | None:
 
 
 def weights_by_class(subject: Subject) -> pd.DataFrame | None:
-    """The weights of each class (rows); None where all classes share them.
-
-    Where each class or pair of classes has weights of its own, these; with gates, the mean over its samples.
-    """
+    """Weights of each class or pair (rows), with gates the mean over its samples; None where classes share them."""
     model = subject.model
     if isinstance(model.kernel_weights_, pd.DataFrame):
         return model.kernel_weights_

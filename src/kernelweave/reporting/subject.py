@@ -26,11 +26,7 @@ _SAME = 1e-6  # spread of weights that counts as none
 
 
 class Subject:
-    """A fitted model and the samples that a report is about.
-
-    `cohort` is the estimator itself where it is a `CohortModel`, and `model` the kernel machine inside the estimator,
-    None where a `CohortModel` chose another method.
-    """
+    """A fitted estimator and samples; `cohort` is it if a `CohortModel`, `model` its kernel machine, or None."""
 
     def __init__(self, estimator: Any, X: Any, y: Any = None):
         check_one_table(X)

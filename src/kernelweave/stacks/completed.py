@@ -1,7 +1,4 @@
-"""`CompletedMatrices`: whole Gram matrices in which no sample lacks a view, because views are completed from others.
-
-Combiners see samples with all views, so that nothing is scaled for missing ones; `kernels.completion` has the formulas.
-"""
+"""`CompletedMatrices`: Gram matrices, completed as in `kernels.completion`; no scaling for missing views."""
 
 from __future__ import annotations
 
