@@ -106,7 +106,8 @@ def test_compare(name, cohorts):
     assert list(folds) == columns and folds["score"].notna().all()
     methods = set(folds["method"])
     alone = {f"alone:{view}" for view in folder.views}
-    combined = {"concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected", "stacking"}
+    combined = {"concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales", "convex", "localized"}
+    combined |= {"projected", "stacking", "auto", "completed", "lp-completed"}  # some digits lack views
     usual = {"linear", "forest", "boosting"}
     named = set(METHODS[name].split(",")) if name in METHODS else {"alone", *combined, *usual}
     assert methods == (named - {"alone"}) | (alone if "alone" in named else set())
