@@ -258,10 +258,14 @@ def values_of(view: ViewColumns, table: pd.DataFrame) -> str:
         return _of_sparse(table[view.name].array.matrix.data)
     if set(view.kinds) != {NUMBER}:
         return NUMBERS
+    if view.means is not None or (len(view.names) < _FEWEST_COUNTED and not view.from_sparse):
+        return NUMBERS
+    if not view.from_sparse and (table[view.names[0]] % 1.0 != 0.0).sum() > table[view.names[0]].isna().sum():
+        return NUMBERS  # the first column tells of most tables that they hold no counts
     values = table[view.names].to_numpy(dtype=np.float64)
     if view.from_sparse:
         return _of_sparse(values[np.isfinite(values)])
-    return COUNTS if len(view.names) >= _FEWEST_COUNTED and _are_counts(values) else NUMBERS
+    return COUNTS if _are_counts(values) else NUMBERS
 
 
 def _of_sparse(values: np.ndarray) -> str:
