@@ -203,3 +203,23 @@ def test_fits_to_the_same_samples_are_not_repeated(digits, monkeypatch):
         assert len(calls) == n_before and again.spared_seconds_ > 0.0
         assert CohortModel(random_state=1).fit(X, y) and len(calls) > n_before  # other folds
     np.testing.assert_array_equal(again.decision_function(X), plain.decision_function(X))
+
+
+def test_fits_with_other_parameters_are_not_taken_for_the_same():
+    """What columns hold is a long table: its text is cut short, and would be the same."""
+    X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    X, y = X.iloc[::16], y[::16]
+    kinds = {
+        view: pd.Series(["left out" if name.startswith(view) else "number" for name in X.columns], X.columns)
+        for view in ("fou", "kar")
+    }
+    assert repr(kinds["fou"]) == repr(kinds["kar"])
+    with remembering([]):
+        models = {
+            view: CohortModel("mean", kinds=own, effort="quick", random_state=0).fit(X, y)
+            for view, own in kinds.items()
+        }
+        again = CohortModel("mean", kinds=kinds["kar"].copy(), effort="quick", random_state=0).fit(X, y)
+    assert "fou" not in models["fou"].views and "kar" not in models["kar"].views
+    assert all("kar-linear" not in model.model_.kernel_names_ for model in (models["kar"], again))
+    assert again.model_ is models["kar"].model_ is not models["fou"].model_
