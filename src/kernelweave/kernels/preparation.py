@@ -196,7 +196,7 @@ def _rows(table: Any, chosen: np.ndarray) -> Any:
 
 
 def are_equal(first: Any, second: Any) -> bool:
-    """Whether two parameters are the same, or transformers with the same parameters, or lists of such."""
+    """Whether two parameters are the same, or estimators with the same parameters, tables, or lists of such."""
     if first is second:
         return True
     if type(first) is not type(second):
@@ -210,6 +210,8 @@ def are_equal(first: Any, second: Any) -> bool:
         return len(first) == len(second) and all(map(are_equal, first, second))
     if isinstance(first, np.ndarray):
         return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return bool(first.equals(second))
     return isinstance(first, str | int | float | np.generic) and bool(first == second)
 
 

@@ -36,6 +36,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.reuse import SharedFoldKernels, fit_path
 from ..kernels import named_kernels
+from ..kernels.preparation import are_equal
 from ..validation.schemas import Schema, numbers
 from ..views import Views
 
@@ -158,25 +159,10 @@ def known_fits(model: Any, X: Any, targets: np.ndarray) -> dict[str, KnownFit]:
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_ONE_FIT}
     for source, labels, parameters, known in store:
         same = source is X and np.array_equal(labels, targets)
-        if same and all(_equal(value, given[name]) for name, value in parameters.items()):
+        if same and are_equal(parameters, given):
             return known
     store.append((X, targets, given, {}))
     return store[-1][-1]
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two parameters are the same; a text of a long table would not tell."""
-    if one is other:
-        return True
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, pd.DataFrame | pd.Series):
-        return bool(one.equals(other))
-    if hasattr(one, "get_params"):
-        return _equal(one.get_params(), other.get_params())
-    return isinstance(one, str | bool | int | float | list | tuple) and bool(one == other)
 
 
 @dataclass(frozen=True)
