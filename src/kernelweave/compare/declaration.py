@@ -19,7 +19,7 @@ from ..recipes.kinds import given_kinds, with_log
 from ..recipes.layout import TableLayout
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE, NEEDLESS
-from ..recipes.scoring import positive_place, scoring_named
+from ..recipes.scoring import Scoring, positive_place, scoring_named
 from ..validation import counted
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
@@ -110,15 +110,7 @@ def declare(
     score = scoring_named(scoring, chosen, targets, place)
     absent_targets = f"{counted(n_missing, 'sample')} without a target {'is' if n_missing == 1 else 'are'} left out."
     notes = [absent_targets] if n_missing else []
-    if scoring is None and score.name == "balanced_accuracy":
-        shares = np.unique(targets, return_counts=True)[1] / len(targets)
-        notes.append(
-            "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
-            f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
-        )
-    if positive is not None or score.is_of_one_class:
-        of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
-        notes.append(f"The positive class is {str(classes[place])!r}, {of}.")
+    notes += _about_score(score, targets, scoring is None, positive, classes[place] if len(classes) else None)
     protocol = NestedFolds(
         folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
         repeats,
@@ -154,21 +146,9 @@ def declare(
         "n_jobs": 1,
         "random_state": seed,
     }
-    comparison = Comparison(
-        name=_folder(protocol, quick),
-        title="Methods on given data",
-        source="",
-        datasets={ROW: problem},
-        contenders=tuple(
-            Contender(method, partial(_candidate, CohortModel(method, **options)))
-            for method in sorted(labels, key=partial(place_in, _BY_COST))
-        ),
-        protocol=protocol,
-        is_tolerant=True,
-    )
     return Declared(
         problem=problem,
-        comparison=comparison,
+        comparison=_comparison(problem, protocol, labels, options),
         labels=labels,
         task=chosen,
         why=why,
@@ -178,6 +158,38 @@ def declare(
         options=options,
         kinds=found,
         notes=notes,
+    )
+
+
+def _about_score(score: Scoring, targets: np.ndarray, is_default: bool, positive: Any, label: Any) -> list[str]:
+    """Why balanced accuracy decides, and which class is the positive one, whose label is given."""
+    notes = []
+    if is_default and score.name == "balanced_accuracy":
+        shares = np.unique(targets, return_counts=True)[1] / len(targets)
+        notes.append(
+            "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
+            f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
+        )
+    if positive is not None or score.is_of_one_class:
+        of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
+        notes.append(f"The positive class is {str(label)!r}, {of}.")
+    return notes
+
+
+def _comparison(
+    problem: Problem, protocol: NestedFolds, labels: Mapping[str, str], options: Mapping[str, Any]
+) -> Comparison:
+    return Comparison(
+        name=_folder(protocol, options["effort"] == "quick"),
+        title="Methods on given data",
+        source="",
+        datasets={ROW: problem},
+        contenders=tuple(
+            Contender(method, partial(_candidate, CohortModel(method, **options)))
+            for method in sorted(labels, key=partial(place_in, _BY_COST))
+        ),
+        protocol=protocol,
+        is_tolerant=True,
     )
 
 

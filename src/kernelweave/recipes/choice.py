@@ -77,6 +77,8 @@ def chosen(
 
     def behind(name: str, other: str) -> tuple[float, float]:
         """By how much a method is behind another one, and the standard error."""
+        if name == other:
+            return 0.0, 0.0
         if decides:
             differences = losses[name] - losses[other]
             return float(differences.mean()), float(differences.std() / np.sqrt(len(differences)))
@@ -88,7 +90,7 @@ def chosen(
     best = max(worth, key=lambda name: worth[name])
     gaps = {name: behind(name, best) for name in found}
     first = next((name for name, (gap, error) in gaps.items() if gap <= CLOSE * error + TIE), best)
-    gaps = {name: behind(name, first) for name in found}
+    gaps = gaps if first == best else {name: behind(name, first) for name in found}
     columns = {"score": [own.score for own in found.values()]}
     columns |= {"loss": [-worth[name] for name in found]} if decides else {}
     table = pd.DataFrame(columns, index=pd.Index(list(found), name="method"))

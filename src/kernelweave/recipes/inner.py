@@ -110,7 +110,7 @@ class InnerValidation(CohortValues):
         table, present = samples.table, samples.present
         several = self.task_ == "classification" and len(self.classes_) > 2
         tries_weights = given.class_weight == "auto" and self.scoring_ == "balanced_accuracy"
-        is_portfolio, views = len(makers) > 1, Views(table)
+        is_portfolio, views = self.method == AUTO, Views(table)
         decidable = next(iter(makers.values())).decidable  # members of a portfolio read the same views
         self.offsets_, self.spared_seconds_ = None, sum(known[name].seconds for name in makers if name in known)
 

@@ -112,9 +112,8 @@ def watched(show: Callable[[int, int], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    setting: dict[
-        str, Any
-    ]  # the one with the least mean loss or the best mean score; the first of those that are equal
+    # the one with the least mean loss or the best mean score; the first of those that are equal
+    setting: dict[str, Any]
     score: float  # its mean score, NaN where there is no fold
     table: pd.DataFrame  # columns ``setting`` (as text), ``score``, ``std`` and, where settings have losses, ``loss``
     # (n_samples,) or (n_samples, n_outputs): decision values of the best setting for samples that the model was not
