@@ -103,14 +103,7 @@ def declare(
     y, n_missing = _without_missing(y)
     X = X.loc[y.index] if n_missing else X
     groups = groups.loc[y.index] if groups is not None and n_missing else groups
-    chosen, why = (task, "as given") if task is not None else guess_task(y)
-    targets = _checked_targets(y, chosen)
-    classes = np.unique(targets) if chosen == "classification" else np.zeros(0)
-    place = positive_place(positive, classes)
-    score = scoring_named(scoring, chosen, targets, place)
-    absent_targets = f"{counted(n_missing, 'sample')} without a target {'is' if n_missing == 1 else 'are'} left out."
-    notes = [absent_targets] if n_missing else []
-    notes += _about_score(score, targets, scoring is None, positive, classes[place] if len(classes) else None)
+    aim = _Aim.of(y, n_missing, task, scoring, positive)
     protocol = NestedFolds(
         folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
         repeats,
@@ -118,29 +111,18 @@ def declare(
         random_state=seed,
     )
     found = _kinds(X, tuple(matrices), kinds or {}, log)
-    twins = find_twins(X, found, matrices)
-    notes += [] if twins is None else [twins.sentence]
-    copies = copies_of_target(X, targets, found, chosen)
-    problem = Problem(
-        X,
-        targets,
-        is_classification=chosen == "classification",
-        groups=merged_groups(None if groups is None else groups.to_numpy(dtype=object), twins),
-    )
-    notes += _checked_folds(problem, protocol, str(y.name))
-    if copies:
-        notes.append(f"Warning: {copies_sentence(copies)}.")
-        warn(copies_sentence(copies))
-    labels, absent = _methods(chosen, X, matrices, found, methods)
+    problem, equal, copies = _problem(X, aim.targets, aim.task, matrices, found, groups)
+    notes = [*aim.notes, *equal, *_checked_folds(problem, protocol, str(y.name)), *copies]
+    labels, absent = _methods(aim.task, X, matrices, found, methods)
     notes += [f"{label} is left out: {reason}." for label, reason in absent.items()]
-    options: dict[str, Any] = {
+    options = {
         "matrices": matrices or None,
         "kinds": found["kind"],
         "log": list(log) or None,
         "na_values": list(na_values) or None,
-        "task": chosen,
+        "task": aim.task,
         "effort": "quick" if quick else "full",
-        "scoring": score.name,
+        "scoring": aim.score.name,
         "positive": positive,
         "class_weight": class_weight,
         "n_jobs": 1,
@@ -150,30 +132,70 @@ def declare(
         problem=problem,
         comparison=_comparison(problem, protocol, labels, options),
         labels=labels,
-        task=chosen,
-        why=why,
-        scoring=score.name,
+        task=aim.task,
+        why=aim.why,
+        scoring=aim.score.name,
         margin=margin,
-        positive=classes[place] if len(classes) == 2 else None,
+        positive=aim.positive,
         options=options,
         kinds=found,
         notes=notes,
     )
 
 
-def _about_score(score: Scoring, targets: np.ndarray, is_default: bool, positive: Any, label: Any) -> list[str]:
-    """Why balanced accuracy decides, and which class is the positive one, whose label is given."""
-    notes = []
-    if is_default and score.name == "balanced_accuracy":
-        shares = np.unique(targets, return_counts=True)[1] / len(targets)
-        notes.append(
-            "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
-            f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
-        )
-    if positive is not None or score.is_of_one_class:
-        of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
-        notes.append(f"The positive class is {str(label)!r}, {of}.")
-    return notes
+@dataclass(frozen=True)
+class _Aim:
+    """What is predicted, and by what score methods are judged."""
+
+    task: str
+    why: str
+    targets: np.ndarray
+    score: Scoring
+    positive: Any  # of two classes
+    notes: list[str]
+
+    @classmethod
+    def of(cls, y: pd.Series, n_missing: int, task: str | None, scoring: str | None, positive: Any) -> _Aim:
+        chosen, why = (task, "as given") if task is not None else guess_task(y)
+        targets = _checked_targets(y, chosen)
+        classes = np.unique(targets) if chosen == "classification" else np.zeros(0)
+        place = positive_place(positive, classes)
+        score = scoring_named(scoring, chosen, targets, place)
+        absent = f"{counted(n_missing, 'sample')} without a target {'is' if n_missing == 1 else 'are'} left out."
+        notes = [absent] if n_missing else []
+        if scoring is None and score.name == "balanced_accuracy":
+            shares = np.unique(targets, return_counts=True)[1] / len(targets)
+            notes.append(
+                "Balanced accuracy, the mean recall of the classes, decides: the smallest class has "
+                f"{100 * shares.min():.0f} % of the samples (--scoring takes another score)."
+            )
+        if positive is not None or score.is_of_one_class:
+            of = "as given" if positive is not None else "the second in sorted order (--positive takes the other one)"
+            notes.append(f"The positive class is {str(classes[place])!r}, {of}.")
+        return cls(chosen, why, targets, score, classes[place] if len(classes) == 2 else None, notes)
+
+
+def _problem(
+    X: pd.DataFrame,
+    targets: np.ndarray,
+    task: str,
+    matrices: Mapping[str, pd.DataFrame],
+    kinds: pd.DataFrame,
+    groups: pd.Series | None,
+) -> tuple[Problem, list[str], list[str]]:
+    """The samples, and sentences on equal ones and on copies of the target."""
+    twins = find_twins(X, kinds, matrices)
+    copies = copies_of_target(X, targets, kinds, task)
+    if copies:
+        warn(copies_sentence(copies))
+    problem = Problem(
+        X,
+        targets,
+        is_classification=task == "classification",
+        groups=merged_groups(None if groups is None else groups.to_numpy(dtype=object), twins),
+    )
+    equal = [] if twins is None else [twins.sentence]
+    return problem, equal, [f"Warning: {copies_sentence(copies)}."] if copies else []
 
 
 def _comparison(
