@@ -93,23 +93,17 @@ def declare(
     """Declare the comparison of methods on given samples; a ValueError says why there can be none.
 
     X is as `files.read.read_cohort` makes it; matrices have ids as labels. The task is guessed where None. Of methods,
-    "alone" means all that use one view, and None all that the data allow. None for `folds` means 5, or 3 in a `quick`
-    comparison, which has fewer settings of each method and at most 1000 samples that train in a fold. `kinds`, `log`,
-    `na_values`, `scoring`, `positive` and `class_weight` are as in `CohortModel`, `margin` as in `gather`.
+    "alone" means all that use one view, and None all that the data allow. `kinds`, `log`, `na_values`, `scoring`,
+    `positive` and `class_weight` are as in `CohortModel`, `margin` as in `gather`.
     """
     matrices = dict(matrices or {})
     for name, matrix in matrices.items():
         Precomputed(matrix, name)  # symmetric, or an error that names it
     y, n_missing = _without_missing(y)
-    X = X.loc[y.index] if n_missing else X
-    groups = groups.loc[y.index] if groups is not None and n_missing else groups
+    if n_missing:
+        X, groups = X.loc[y.index], groups if groups is None else groups.loc[y.index]
     aim = _Aim.of(y, n_missing, task, scoring, positive)
-    protocol = NestedFolds(
-        folds if folds is not None else QUICK_FOLDS if quick else FOLDS,
-        repeats,
-        max_train=QUICK_SAMPLES if quick else None,
-        random_state=seed,
-    )
+    protocol = _protocol(folds, repeats, quick, seed)
     found = _kinds(X, tuple(matrices), kinds or {}, log)
     problem, equal, copies = _problem(X, aim.targets, aim.task, matrices, found, groups)
     notes = [*aim.notes, *equal, *_checked_folds(problem, protocol, str(y.name)), *copies]
@@ -141,6 +135,12 @@ def declare(
         kinds=found,
         notes=notes,
     )
+
+
+def _protocol(folds: int | None, repeats: int, quick: bool, seed: int) -> NestedFolds:
+    """A quick comparison has 3 folds unless others are asked for, and at most 1000 samples that train in one."""
+    n_folds = folds if folds is not None else QUICK_FOLDS if quick else FOLDS
+    return NestedFolds(n_folds, repeats, max_train=QUICK_SAMPLES if quick else None, random_state=seed)
 
 
 @dataclass(frozen=True)
