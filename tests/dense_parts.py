@@ -82,3 +82,37 @@ class DenseParts:
 
     def subset(self, index):
         return DenseParts(self.matrices[:, index][:, :, index], self.weights, self.place, self.error)
+
+    # Several columns at once: images of shape (n_samples, n_matrices, n_outputs)
+
+    rounding = 2.0**-52
+
+    @property
+    def n_used(self):
+        return len(self.matrices)
+
+    def part(self, rows, columns):
+        found = self.whole[rows]
+        return self.place.asarray(found if columns is None else found[:, columns])
+
+    def times(self, rows, columns, coef):
+        K = self.whole if rows is None else self.whole[rows]
+        return self.place.asarray((K if columns is None else K[:, columns]) @ self.place.numpy(coef))
+
+    def images(self, coef):
+        self.products += 1
+        return self.place.asarray(np.einsum("mij,jr->imr", self.matrices, self.place.numpy(coef)))
+
+    def no_images(self, n_outputs):
+        return self.place.asarray(np.zeros((self.n_samples, len(self.matrices), n_outputs)))
+
+    def summed(self, images):
+        return self.place.asarray(np.einsum("imr,m->ir", self.place.numpy(images), self.weights))
+
+    def column(self, images, output, rows=None):
+        return DenseImage(images[:, :, output], self.token, self.place) if rows is None else None
+
+    def joined(self, images):
+        if not all(self.reuses(image) for image in images):
+            return None
+        return self.place.xp.stack([image.values for image in images], axis=-1)

@@ -54,6 +54,7 @@ from ..arrays import HOST, place_of
 from ..solvers import DualProgram, Result, responses, solve_box_qp, solve_ridged_qp
 from ..solvers.box_qp import KernelBlocks, solve_in_working_set
 from ..solvers.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_in_parts
+from ..solvers.newton_in_parts import solve_newton_in_parts
 
 TERMS = ("linear", "lower", "upper", "quadratic")
 
@@ -148,7 +149,7 @@ class DualTerms:
     def loss(self, values: Any) -> Any:
         """What the values f cost each sample."""
         z = self.linear - values
-        return self._worth(self._response(z), z)
+        return self.worth(self.response(z), z)
 
     def slope(self, values: Any) -> Any:
         """The derivative of `loss` by f; at a kink, the slope of the flatter side."""
@@ -156,13 +157,13 @@ class DualTerms:
 
     def coefficients(self, values: Any) -> Any:
         """c of each sample at the values f: minus the slope."""
-        return self._response(self.linear - values)
+        return self.response(self.linear - values)
 
     def respond(self, values: Any) -> tuple[Any, Any]:
         """The sum of the losses for each output, in float64, and c of each sample."""
         xp, z = place_of(values).xp, self.linear - values
-        c = self._response(z)
-        return xp.sum(self._worth(c, z), axis=0, dtype=xp.float64), c
+        c = self.response(z)
+        return xp.sum(self.worth(c, z), axis=0, dtype=xp.float64), c
 
     def curvature(self, values: Any) -> Any:
         """Second derivatives of a smooth loss: 1/h for coefficients inside the bounds."""
@@ -179,16 +180,18 @@ class DualTerms:
         """The conjugate of each sample's loss at -coef: ``max_f -coef f - loss(f)``."""
         slack = BEYOND * np.abs(coef).max(initial=0.0)
         inside = (coef >= self.lower - slack) & (coef <= self.upper + slack)
-        return np.where(inside, -self._worth(coef, self.linear), np.inf)
+        return np.where(inside, -self.worth(coef, self.linear), np.inf)
 
-    def _response(self, z: Any) -> Any:
+    def response(self, z: Any) -> Any:
+        """v of each sample, at z = p - f."""
         if isinstance(z, np.ndarray) and z.size and self.quadratic.flat[0] == 0.0:
             return responses(z, self.lower, self.upper, self.quadratic, self.insensitivity)
         xp, e = HOST.xp if isinstance(z, np.ndarray) else place_of(z).xp, self.insensitivity
         free = xp.sign(z) * xp.clip(xp.abs(z) - e, min=0.0) if e else z
         return xp.minimum(xp.maximum(free / self.quadratic, self.lower), self.upper)
 
-    def _worth(self, v: Any, z: Any) -> Any:
+    def worth(self, v: Any, z: Any) -> Any:
+        """z v - e |v| - h v^2 / 2, of which the loss is the largest value."""
         worth = z * v - 0.5 * self.quadratic * v**2
         return worth - self.insensitivity * abs(v) if self.insensitivity else worth
 
@@ -239,6 +242,11 @@ class Solution:
     outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
     rounds: int = field(default=0, kw_only=True)
     image: Any = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def images(self) -> list[Any]:
+        """The image of each column; None for those without one."""
+        return [part.image for part in self.outputs or (self,)]
 
 
 def join(parts: list[Solution], coef: np.ndarray) -> Solution:
@@ -339,8 +347,13 @@ class Machine(ABC):
 
     @property
     def takes_parts(self) -> bool:
-        """Whether `solve` takes a kernel in parts; False by default."""
-        return False
+        """Whether `solve` takes a kernel in parts; by default, whether the loss is smooth."""
+        return self.is_unbounded
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether the loss is smooth and coefficients have no bounds: Newton's method solves it on kernels in parts."""
+        return self.is_smooth and not self._terms().is_bounded
 
     @property
     def terms(self) -> DualTerms | None:
@@ -370,7 +383,8 @@ class Machine(ABC):
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
             Coefficients to start from, usually the solution on a nearby kernel; `self.start` by default.
         tol : float, default=1e-3
-            Largest KKT violation, as in libsvm; the duality gap is then at most ``10 * tol * max(1, |J|)``.
+            Largest KKT violation, as in libsvm; the duality gap is then at most ``10 * tol * max(1, |J|)``. On kernels
+            in parts, for smooth losses without bounds, the largest relative gap instead.
         gap_tol : float, optional
             If given, solve until ``gap <= gap_tol * max(1, |J|)`` instead (for each output).
         max_steps : int, optional
@@ -378,7 +392,35 @@ class Machine(ABC):
         """
         if is_in_blocks(K):
             return K.solve(self, start, tol, gap_tol, max_steps)
+        if is_in_parts(K) and self.is_unbounded:
+            return self._solve_newton(K, start, tol if gap_tol is None else gap_tol, max_steps)
         return self.solve_dual(cast(Any, K), start, tol, gap_tol, max_steps)
+
+    def _solve_newton(
+        self, K: KernelInParts, start: np.ndarray | Solution | None, gap_tol: float, max_steps: int | None
+    ) -> Solution:
+        """All outputs at once on a kernel in parts; each of them is a solution of its own, with its image."""
+        if K.n_samples != self.n_samples:
+            raise ValueError(f"K must have {self.n_samples} samples, got {K.n_samples}")
+        first = self.first(start)
+        images = K.joined(start.images) if first is not None and isinstance(start, Solution) else None
+        found = solve_newton_in_parts(K, self._terms(), first, images, gap_tol=gap_tol, max_steps=max_steps)
+        parts = []
+        for output, (rows, _) in enumerate(self.outputs()):
+            some = None if len(rows) == self.n_samples else rows
+            parts.append(
+                Solution(
+                    coef=found.coef[rows, output : output + 1],
+                    intercept=found.intercept[output : output + 1],
+                    objective=float(found.objectives[output]),
+                    gap=float(found.gaps[output]),
+                    violation=float(found.violations[output]),
+                    steps=found.steps,
+                    converged=bool(found.converged[output]),
+                    image=K.column(found.images, output, some),
+                )
+            )
+        return parts[0] if self.n_outputs == 1 else dataclasses.replace(join(parts, found.coef), steps=found.steps)
 
     def solve_dual(
         self,
@@ -399,7 +441,11 @@ class Machine(ABC):
         """
         if is_in_blocks(K):
             return K.refine(self, solution, tol, max_steps)
-        is_there = solution.converged and solution.violation <= tol
+        if is_in_parts(K) and self.is_unbounded:
+            sizes = [(part.gap, part.objective) for part in solution.outputs or (solution,)]
+            is_there = all(gap <= tol * max(1.0, abs(objective)) for gap, objective in sizes)
+        else:
+            is_there = solution.converged and solution.violation <= tol
         return solution if is_there else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def least_objective(self, K: Operand) -> float:
@@ -528,8 +574,8 @@ class PlainMachine(Machine):
 
     @property
     def takes_parts(self) -> bool:
-        """True where coefficients have bounds: the dual is then a box QP on the kernel, or on it and a diagonal."""
-        return self.terms.is_bounded
+        """Whether coefficients have bounds, so that the dual is a box QP, or the loss is smooth."""
+        return self.terms.is_bounded or self.is_smooth
 
     @cached_property
     def terms(self) -> DualTerms:
@@ -552,7 +598,7 @@ class PlainMachine(Machine):
             "gap_tol": gap_tol,
             "max_steps": max_steps,
         }
-        if self.takes_parts and is_in_parts(K):
+        if self.terms.is_bounded and is_in_parts(K):
             image, problem = start.image if isinstance(start, Solution) else None, self.problem()
             ridge = problem.pop("quadratic", None)
             kernel = K if ridge is None else RidgedInParts(K, ridge)

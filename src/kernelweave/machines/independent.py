@@ -41,6 +41,14 @@ class IndependentMachines(Machine):
     def takes_parts(self) -> bool:
         return all(machine.takes_parts for _, _, machine in self._used_outputs()[:1])
 
+    @property
+    def is_smooth(self) -> bool:
+        return all(machine.is_smooth for _, _, machine in self._used_outputs()[:1])
+
+    @property
+    def is_unbounded(self) -> bool:
+        return all(machine.is_unbounded for _, _, machine in self._used_outputs()[:1])
+
     @abstractmethod
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their targets."""
@@ -56,7 +64,7 @@ class IndependentMachines(Machine):
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
     def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
-        if is_in_blocks(K):
+        if is_in_blocks(K) or (is_in_parts(K) and self.is_unbounded):
             return super().refine(K, solution, tol, max_steps)
         kept = [part if part.converged and part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)

@@ -96,6 +96,32 @@ class KernelInParts(Protocol):
     def subset(self, index: np.ndarray) -> KernelInParts:
         """The kernel among some of the samples."""
 
+    # Several columns at once, all arrays of the place; their images are side by side along the last axis
+
+    rounding: float  # relative, of values of K
+    n_used: int  # base kernels that make a value of K
+
+    def part(self, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        """K between some samples and others (None: all)."""
+
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
+        """K between some samples and others times coefficients, of shape (n_rows, n_outputs)."""
+
+    def images(self, coef: Any) -> Any:
+        """The images of columns of coefficients."""
+
+    def no_images(self, n_outputs: int) -> Any:
+        """The images of coefficients 0."""
+
+    def summed(self, images: Any) -> Any:
+        """K C from the images of C."""
+
+    def column(self, images: Any, output: int, rows: np.ndarray | None = None) -> Any:
+        """The image of one column, or of one that is 0 but for some samples, of the kernel among them (or None)."""
+
+    def joined(self, images: Any) -> Any:
+        """The images of single columns side by side; None unless all are of this kernel."""
+
 
 class RidgedInParts:
     """A kernel in parts plus a diagonal, K + H; images are those of K."""

@@ -105,6 +105,9 @@ def image_tiles(
         right += g * n_columns * n_features
         first = sample
     constant = tl.load(coef0 + g)
+    if OUTPUTS > 4:
+        r = tl.arange(0, OUTPUTS)
+        acc = tl.zeros([BM, OUTPUTS], dtype=tl.float64)
     acc0 = tl.zeros([BM], dtype=tl.float64)
     acc1 = tl.zeros([BM], dtype=tl.float64)
     acc2 = tl.zeros([BM], dtype=tl.float64)
@@ -123,29 +126,36 @@ def image_tiles(
                 values = _power(values + constant, DEGREE)
         else:
             values = tl.exp2(-_distances(left, right, first, j, n_features, n_left, n_columns, KIND, BM, BN))
-        v = tl.load(V + j)
-        acc0 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
-        if OUTPUTS > 1:
-            v = tl.load(V + n_columns + j)
-            acc1 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
-        if OUTPUTS > 2:
-            v = tl.load(V + 2 * n_columns + j)
-            acc2 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
-        if OUTPUTS > 3:
-            v = tl.load(V + 3 * n_columns + j)
-            acc3 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
+        if OUTPUTS > 4:  # three products of TF32, as exact as one of float32
+            v = tl.load(V + r[:, None] * n_columns + j[None, :])
+            acc += tl.dot(values, tl.trans(v), input_precision="tf32x3").to(tl.float64)
+        else:
+            v = tl.load(V + j)
+            acc0 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
+            if OUTPUTS > 1:
+                v = tl.load(V + n_columns + j)
+                acc1 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
+            if OUTPUTS > 2:
+                v = tl.load(V + 2 * n_columns + j)
+                acc2 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
+            if OUTPUTS > 3:
+                v = tl.load(V + 3 * n_columns + j)
+                acc3 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
     if SCALED:
         own = tl.load(factor + g * n_left + sample)
     else:
         own = tl.full([BM], 1.0, tl.float64)
     out += (split * tl.num_programs(1) + position).to(tl.int64) * OUTPUTS * n_rows + i
-    tl.store(out, acc0 * own, mask=there)
-    if OUTPUTS > 1:
-        tl.store(out + n_rows, acc1 * own, mask=there)
-    if OUTPUTS > 2:
-        tl.store(out + 2 * n_rows, acc2 * own, mask=there)
-    if OUTPUTS > 3:
-        tl.store(out + 3 * n_rows, acc3 * own, mask=there)
+    if OUTPUTS > 4:
+        tl.store(out[:, None] + r[None, :].to(tl.int64) * n_rows, acc * own[:, None], mask=there[:, None])
+    else:
+        tl.store(out, acc0 * own, mask=there)
+        if OUTPUTS > 1:
+            tl.store(out + n_rows, acc1 * own, mask=there)
+        if OUTPUTS > 2:
+            tl.store(out + 2 * n_rows, acc2 * own, mask=there)
+        if OUTPUTS > 3:
+            tl.store(out + 3 * n_rows, acc3 * own, mask=there)
 
 
 @jit
@@ -171,7 +181,7 @@ def gathered_tiles(
     own = tl.load(factor + g * n_left + sample) * tl.load(gain + g)
     place = V + ((first + j).to(tl.int64) * n_kernels + m) * n_outputs + output
     for r in tl.static_range(OUTPUTS):
-        v = tl.load(place + r, mask=there, other=0.0) * own
+        v = tl.load(place + r, mask=there & (0 * j + output + r < n_outputs), other=0.0) * own
         tl.store(out_v + (g * OUTPUTS + r) * size + j, v.to(tl.float32))
     if KIND < 2:
         k = tl.arange(0, BLOCK)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..stack import KernelStack
 
 NORMS = 6  # columns of the norms of a Gaussian
-OUTPUTS = 4  # columns of V that one launch serves
+FEW_OUTPUTS, OUTPUTS = 4, 16  # columns of V that one launch serves: up to so many by sums, else by matrix products
 CHUNK = 2**16  # columns that are copied side by side at a time
 PROGRAMS = 1024  # columns are shared out among programs where there are fewer than so many
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
@@ -246,11 +246,12 @@ class DeviceImages:
         found: list[Any] = []
         for output in range(0, V.shape[2], OUTPUTS):
             n_outputs = min(OUTPUTS, V.shape[2] - output)
+            width = n_outputs if n_outputs <= FEW_OUTPUTS else OUTPUTS
             total: Any = None
             for first in range(0, V.shape[0], CHUNK):
-                part = self._part(group, order, left, right, V, first, output, n_outputs)
+                part = self._part(group, order, left, right, V, first, output, width)
                 total = part if total is None else total.add_(part)
-            found.append(total)
+            found.append(total[:, :n_outputs])
         images = found[0] if len(found) == 1 else self.place.xp.concat(found, axis=1)
         if group.is_centred:
             for image, m in zip(images, kernels, strict=True):

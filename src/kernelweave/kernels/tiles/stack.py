@@ -57,6 +57,12 @@ class TileStack:
         """Numbers that the feature vectors of a sample take in all kernels together; 1 for a kernel without them."""
         return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether values of any kernel are computed in float32."""
+        first = np.arange(1)
+        return any("32" in str(source.block(first, first).dtype) for source in self.sources)
+
     def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
         return self.sources[m].block(rows, columns)
 

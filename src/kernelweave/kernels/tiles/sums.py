@@ -141,12 +141,15 @@ class TiledMatrix(ABC):
         """K among some samples, a NumPy array of float64, exactly symmetric."""
 
     @abstractmethod
-    def rows(self, index: np.ndarray) -> np.ndarray:
-        """K between some samples and all of them, a NumPy array."""
+    def part(self, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        """K between some samples and others (None: all), an array of the place."""
 
     @abstractmethod
-    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`product` with coefficients of shape (n_columns, n_outputs)."""
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
+        """K between some samples and others (None: all) times coefficients of shape (n_columns, n_outputs).
+
+        Coefficients and products are arrays of the place, of float64.
+        """
 
     @abstractmethod
     def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
@@ -156,10 +159,41 @@ class TiledMatrix(ABC):
     def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
         """The type of rows, and what makes the function that fills them; None where keeping none is better."""
 
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some samples and all of them, a NumPy array."""
+        return self.place.numpy(self.part(index, None))
+
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K between some samples and others times coefficients (a vector or a matrix), computed afresh."""
-        found = self._product(rows, columns, coef[:, None] if coef.ndim == 1 else coef)
+        found = self.times(rows, columns, self.place.asarray(coef[:, None] if coef.ndim == 1 else coef, "float64"))
+        found = self.place.numpy(found)
         return found[:, 0] if coef.ndim == 1 else found
+
+    # Several columns at once: images side by side, along the last axis
+
+    def images(self, coef: Any) -> Any:
+        """The images of columns of coefficients, arrays of the place."""
+        return self.times(None, None, coef)
+
+    def no_images(self, n_outputs: int) -> Any:
+        return self.place.zeros((self.n_samples, n_outputs))
+
+    def summed(self, images: Any) -> Any:
+        """K C from the images of C, of shape (n_samples, n_outputs)."""
+        return images
+
+    def column(self, images: Any, output: int, rows: np.ndarray | None = None) -> Image | None:
+        """The image of one of the columns, or of one that is 0 but for some samples, as one of the kernel among them.
+
+        None where that kernel is another one whenever it is made.
+        """
+        return Image(images[..., output], self.token) if rows is None else None
+
+    def joined(self, images: Sequence[Image | None]) -> Any:
+        """Images of single columns side by side; None unless all are of this kernel."""
+        if not all(self.reuses(image) for image in images):
+            return None
+        return self.place.xp.stack([image.values for image in images if image is not None], axis=-1)
 
     def zero(self) -> Image:
         return Image(self.place.zeros(self.n_samples), self.token)
@@ -182,6 +216,11 @@ class TiledMatrix(ABC):
 
     def reuses(self, image: Any) -> bool:
         return isinstance(image, Image) and image.of is self.token
+
+    @property
+    def rounding(self) -> float:
+        """The relative rounding error of values of K."""
+        return float(np.finfo(np.float32 if self.tiles.is_narrow else np.float64).eps)
 
     @cached_property
     def cache(self) -> RowCache | None:
@@ -296,18 +335,41 @@ class TiledSum(TiledMatrix):
         """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
         return self.place.numpy(self.place.take(image.values, rows)) * self.left[rows]
 
-    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        V = np.zeros((len(columns), self.tiles.n_kernels, coef.shape[1]))
-        V[:, self.used] = self.left[columns][:, self.used, None] * coef[:, None, :]
-        images = self.place.numpy(self.tiles.images(rows, columns, self.place.asarray(V), self.used))
-        return np.einsum("im,imr->ir", self.left[rows] * self.weights, images)
+    @property
+    def n_used(self) -> int:
+        """How many base kernels make a value of K."""
+        return len(self.used)
 
-    def rows(self, index: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(index), self.n_samples))
+    def part(self, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        left, right = (self.place.take(self.there, index) for index in (rows, columns))
+        found = self.place.zeros((left.shape[0], right.shape[0]))
         for m in self.used:
-            values = self.place.numpy(self.tiles.block(m, index, None))
-            found += self.weights[m] * self.left[index, m, None] * values * self.left[:, m]
+            values = self.tiles.block(m, rows, columns)
+            found += float(self.weights[m]) * left[:, m][:, None] * values * right[:, m]
         return found
+
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
+        V = self.place.take(self.there, columns)[:, :, None] * coef[:, None, :]
+        images = self.tiles.images(rows, columns, V, self.used)
+        return self.place.xp.sum(images * self.place.take(self.weighted, rows)[:, :, None], axis=1)
+
+    def images(self, coef: Any) -> Any:
+        if not self.keeps_images:
+            return super().images(coef)
+        return self.tiles.images(None, None, self.there[:, :, None] * coef[:, None, :])
+
+    def no_images(self, n_outputs: int) -> Any:
+        if not self.keeps_images:
+            return super().no_images(n_outputs)
+        return self.place.zeros((self.n_samples, self.tiles.n_kernels, n_outputs))
+
+    def summed(self, images: Any) -> Any:
+        return self.place.xp.sum(images * self.weighted[:, :, None], axis=1) if self.keeps_images else images
+
+    def column(self, images: Any, output: int, rows: np.ndarray | None = None) -> Image | None:
+        if rows is None or not self.keeps_images:
+            return super().column(images, output, rows)
+        return Image(self.place.take(images[..., output], rows), self.subset(rows).token)
 
 
 HEIGHT, WIDTH = 64, 512  # of a tile of all kernels on the host, whose values stay in the cache of a core
@@ -363,13 +425,19 @@ class TiledFunction(TiledMatrix):
         chosen: dict[str, Any] = {"kernels": self.kernels, "factor": self.factor, "index": self.index[index]}
         return TiledFunction(self.tiles, self.combine, self.unscaled, **chosen)
 
+    @property
+    def n_used(self) -> int:
+        """How many base kernels make a value of K."""
+        return len(self.kernels)
+
     def values(self, rows: np.ndarray, columns: np.ndarray) -> Any:
         left, right = self.index[rows], self.index[columns]
         return self.combine((self.tiles.block(m, left, right) for m in self.kernels), left, right)
 
-    def rows(self, index: np.ndarray) -> np.ndarray:
-        values = self.place.numpy(self.values(index, np.arange(self.n_samples)))
-        return values * self.factor[self.index[index], None] * self.factor[self.index]
+    def part(self, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        columns = np.arange(self.n_samples) if columns is None else columns
+        left, right = (self.place.asarray(self.factor[self.index[some]]) for some in (rows, columns))
+        return self.values(rows, columns) * left[:, None] * right
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         factor = self.factor[self.index[rows]]
@@ -378,16 +446,13 @@ class TiledFunction(TiledMatrix):
         values[np.diag_indices_from(values)] = self.diagonal[rows]
         return values
 
-    def _product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        return self.place.numpy(self._times(rows, columns, coef))
-
     def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
-        return self._times(targets, rows, change[:, None])[:, 0]
+        return self.times(targets, rows, self.place.asarray(change[:, None], "float64"))[:, 0]
 
-    def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
         xp, place = self.place.xp, self.place
-        rows = np.arange(self.n_samples) if rows is None else rows
-        right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")
+        rows, columns = (np.arange(self.n_samples) if index is None else index for index in (rows, columns))
+        right = place.asarray(self.factor[self.index[columns]], "float64")[:, None] * coef
         found = place.zeros((len(rows), right.shape[1]))
         height, width = tile_shape(place, len(columns))
 

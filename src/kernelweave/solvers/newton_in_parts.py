@@ -1,0 +1,448 @@
+"""Smooth losses on a kernel in parts: Newton's method by conjugate gradients, one product for all outputs in each step.
+
+For each output by itself the machine minimises, over coefficients c and a bias b,
+
+    P(c, b) = 1/2 c'Kc + sum_i loss_i(z_i) + b total,      z = p - K c - b
+
+with the losses, responses v(z) and the gap of `ridge`. Samples whose response is between its bounds are free (F), the
+others are not (B), and a step of Newton's method solves
+
+    (K_FF + H_FF) c_F + b 1 = p_F - e sign(v_F) - K_FB v_B,     1'c_F = total - 1'v_B,     c_B = v_B
+
+by conjugate gradients on changes of sum 0. They end where the gap is reached, or where most of the gap comes from
+samples that are free no longer; a line search on P follows. For least squares all samples are free, and one step is all.
+
+The preconditioner is H alone. Where the pace of the first steps promises many more, K is replaced in it by its Nystroem
+approximation from m columns, at random, of which only S, of shape (m, m), is kept:
+
+    (K_FF + H_FF)^-1  ~  W - W K_Fm S^-1 K_mF W,      S = K_mm + K_mF W K_Fm,      W = H_FF^-1
+
+m is such that forming S takes about as long as a fourth of the steps that are left. In the end coefficients are put within their bounds and
+to their sum, and the gap of all samples is computed with a fresh product.
+
+p is `linear`, h `quadratic`, e `insensitivity`, of `terms`, v `response` and K c `values`; arrays are of the kernel's
+place, of shape (n_samples, n_outputs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .in_parts import NOT_FINITE
+
+MOST_STEPS = 2000
+WRONG_SET = 0.1  # share of the gap that free samples still have where a step of Newton's method has done its part
+CLOSER = 0.5  # of the gap that is wanted: an estimate at which the end is computed
+LOOK = 4  # steps after which the pace is measured
+MANY, MOST_LEFT = 6, 100  # steps left that are worth a preconditioner, and as many as a pace may promise
+MOST_LANDMARKS = 4096
+LANDMARKS = 4.0  # columns of the preconditioner: the root of n times so many, for each kernel and step that is left
+CHUNK = 2**24  # values of K that are in memory at once
+FLAT = 0.1  # a line search ends where the slope is at most this share of the first one
+MOST_TRIALS = 30  # of a line search, or of a bias
+SUM_ERROR = 1e-12  # of the sum of all |c|: sums of coefficients that differ by less are equal
+INDEFINITE = "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
+
+
+@dataclass
+class Columns:
+    """The end of a solve for all outputs, arrays of the host but `images`; gaps and objectives are those of each."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    objectives: np.ndarray
+    gaps: np.ndarray
+    violations: np.ndarray
+    converged: np.ndarray
+    steps: int
+    images: Any
+
+
+def solve_newton_in_parts(
+    kernel: Any,
+    terms: Any,
+    start: np.ndarray | None = None,
+    images: Any = None,
+    *,
+    gap_tol: float = 1e-3,
+    max_steps: int | None = None,
+) -> Columns:
+    """Solve until the gap of each output is at most ``gap_tol * max(1, |objective|)``.
+
+    Parameters
+    ----------
+    kernel : KernelInParts
+        With methods for several columns: ``images``, ``summed``, ``times`` and ``part``.
+    terms : DualTerms
+        Of shape (n_samples, n_outputs); all quadratic terms are positive.
+    start : ndarray of shape (n_samples, n_outputs), optional
+    images : images, optional
+        Those of the start, where the kernel has them.
+    gap_tol : float, default=1e-3
+    max_steps : int, optional
+        Most steps of conjugate gradients.
+    """
+    most = MOST_STEPS if max_steps is None else int(max_steps)
+    solve = _Newton(kernel, terms, gap_tol, most)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # what is not finite raises an error
+        solve.begin(start, images)
+        return solve.run()
+
+
+class _Newton:
+    def __init__(self, kernel: Any, terms: Any, gap_tol: float, most: int):
+        self.kernel, self.place, self.xp = kernel, kernel.place, kernel.place.xp
+        self.terms = terms.mapped(lambda term: self.place.asarray(np.ascontiguousarray(term)))
+        self.shape = terms.linear.shape
+        self.gap_tol, self.most, self.steps = gap_tol, most, 0
+        self.near: Landmarks | None = None
+        self.closer = CLOSER
+        self.bend = self.terms.quadratic + self.place.asarray(np.asarray(kernel.diagonal, dtype=np.float64))[:, None]
+        self.first: float | None = None
+        self.is_fresh = True  # whether images are products with c, and no sum of products
+
+    # Points
+
+    def begin(self, start: np.ndarray | None, images: Any) -> None:
+        """At the start, clipped to its bounds, or at zero for outputs of which that is worse."""
+        place, xp, terms = self.place, self.xp, self.terms
+        zeros = place.zeros(self.shape)
+        self.c, self.values, self.images = zeros, zeros, self.kernel.no_images(self.shape[1])
+        weight = xp.sum(1.0 / terms.quadratic, axis=0)
+        self.b = self._balanced(zeros, xp.sum(terms.linear / terms.quadratic, axis=0) / weight)
+        if start is None or not np.any(start):
+            return
+        if start.shape != self.shape or not np.isfinite(start).all():
+            raise ValueError(f"start must hold finite coefficients of shape {self.shape}")
+        before = place.asarray(start, "float64")
+        c = self._within(before)
+        if images is None or bool(xp.any(c != before)):
+            images = self._product(c)
+        values = self.kernel.summed(images)
+        b = self._balanced(values, self.b)
+        better = self._primal(c, values, b) < self._primal(zeros, zeros, self.b)
+        self.c, self.values = xp.where(better, c, zeros), xp.where(better, values, zeros)
+        self.images, self.b = xp.where(better, images, self.images), xp.where(better, b, self.b)
+
+    def _within(self, c: Any) -> Any:
+        return self.xp.minimum(self.xp.maximum(c, self.terms.lower), self.terms.upper)
+
+    def _feasible(self, c: Any) -> Any:
+        """Coefficients within bounds and of the right sum: those that may fall are lowered, each by its share."""
+        xp, c = self.xp, self._within(c)
+        for _ in range(MOST_TRIALS):
+            excess = xp.sum(c, axis=0) - self.terms.total
+            if bool(xp.all(xp.abs(excess) <= SUM_ERROR * xp.sum(xp.abs(c), axis=0))):
+                break
+            falling = xp.clip(xp.sign(excess) * c, min=0.0)
+            room = xp.where(xp.sum(falling, axis=0) > 0.0, falling, xp.abs(c))
+            whole = xp.sum(room, axis=0)
+            c = self._within(c - room * xp.where(whole > 0.0, excess / whole, 0.0))
+        return c
+
+    def _product(self, columns: Any) -> Any:
+        found = self.kernel.images(columns)
+        if not bool(self.xp.all(self.xp.isfinite(self.xp.sum(found)))):
+            raise ValueError(NOT_FINITE)
+        return found
+
+    def _primal(self, c: Any, values: Any, b: Any) -> Any:
+        losses, _ = self.terms.respond(values + b)
+        return 0.5 * self.xp.sum(c * values, axis=0) + losses + b * self.terms.total
+
+    def _gaps(self, c: Any, values: Any, b: Any) -> tuple[Any, Any]:
+        """Gap and objective of each output.
+
+        Coefficients beyond their bounds, which the end will not have, are put to them; of what that changes in c'Kc the
+        diagonal is counted, so that the gap is an estimate then.
+        """
+        xp, terms = self.xp, self.terms
+        within = self._within(c)
+        z = terms.linear - values - b
+        excess = terms.worth(terms.coefficients(values + b), z) - terms.worth(within, z)
+        excess = xp.where(excess < 0.0, 0.0, excess) + 0.5 * self.bend * (c - within) ** 2
+        objective = xp.sum(terms.worth(within, terms.linear) - 0.5 * within * values, axis=0)
+        return xp.sum(excess, axis=0), objective
+
+    def _limits(self, objective: Any) -> Any:
+        return self.gap_tol * self.xp.clip(self.xp.abs(objective), min=1.0)
+
+    def _balanced(self, values: Any, b: Any) -> Any:
+        """The bias of each output at which responses add up to the total: Newton's method between bounds.
+
+        Where no response depends on the bias it goes on beyond the next kink.
+        """
+        xp, terms = self.xp, self.terms
+        low, high = xp.full_like(b, -np.inf), xp.full_like(b, np.inf)
+        stride = 1.0 + xp.max(xp.abs(terms.linear - values - b), axis=0)
+        for _ in range(MOST_TRIALS):
+            v = terms.coefficients(values + b)
+            excess = xp.sum(v, axis=0) - terms.total
+            rate = xp.sum(xp.where(terms.curves(v), 1.0 / terms.quadratic, 0.0), axis=0)
+            right = xp.abs(excess) <= SUM_ERROR * (xp.sum(xp.abs(v), axis=0) + abs(terms.total))
+            if bool(xp.all(right)):
+                break
+            low, high = xp.where(excess > 0.0, b, low), xp.where(excess < 0.0, b, high)
+            new = b + xp.where(rate > 0.0, excess / xp.where(rate > 0.0, rate, 1.0), xp.sign(excess) * stride)
+            beyond = (new <= low) | (new >= high)
+            b = xp.where(right, b, xp.where(beyond & xp.isfinite(low) & xp.isfinite(high), 0.5 * (low + high), new))
+        return b
+
+    # The method
+
+    def run(self) -> Columns:
+        xp, best = self.xp, np.inf
+        while True:
+            gaps, objective = self._gaps(self.c, self.values, self.b)
+            if bool(xp.all(gaps <= self.closer * self._limits(objective))) or self.steps >= self.most:
+                found = self._ended()
+                excess = float((found.gaps / (self.gap_tol * np.maximum(1.0, np.abs(found.objectives)))).max())
+                found.converged = found.gaps <= self.gap_tol * np.maximum(1.0, np.abs(found.objectives))
+                if found.converged.all() or self.steps >= self.most or not excess <= 0.9 * best:
+                    return found
+                best, self.closer = excess, min(self.closer, CLOSER / excess) * CLOSER
+            self._step()
+
+    def _ended(self) -> Columns:
+        """The end from here: coefficients within bounds, of the right sum, a fresh product, and the best biases."""
+        place, xp, terms = self.place, self.xp, self.terms
+        c, images = self._feasible(self.c), self.images
+        if not self.is_fresh or bool(xp.any(c != self.c)):
+            images = self._product(c)
+        values = self.kernel.summed(images)
+        b = self._balanced(values, self.b)
+        gaps, objective = self._gaps(c, values, b)
+        excess = xp.abs(xp.sum(c, axis=0) - terms.total)
+        gaps = xp.where(excess <= SUM_ERROR * (terms.total + xp.sum(xp.abs(c), axis=0)), gaps, np.inf)
+        missed = terms.quadratic * (terms.coefficients(values + b) - c)
+        found = Columns(
+            coef=np.array(place.numpy(c)),
+            intercept=np.array(place.numpy(b)),
+            objectives=np.array(place.numpy(objective)),
+            gaps=np.array(place.numpy(gaps)),
+            violations=np.array(place.numpy(xp.max(xp.abs(missed), axis=0))),
+            converged=np.zeros(self.shape[1], dtype=bool),
+            steps=self.steps,
+            images=images,
+        )
+        if not np.isfinite(found.objectives).all() or np.isnan(found.gaps).any():
+            raise ValueError(NOT_FINITE)
+        return found
+
+    def _step(self) -> None:
+        """One step of Newton's method: its direction, and how far to go."""
+        xp, terms = self.xp, self.terms
+        v = terms.coefficients(self.values + self.b)
+        free = terms.curves(v)
+        change, images, b = self._direction(v, free)
+        moved = self.kernel.summed(images)
+        length = self._search(change, moved, b - self.b)
+        self.c = self.c + length * change
+        self.values = self.values + length * moved
+        self.images, self.is_fresh = self.images + length * images, False
+        self.b = self.b + length * (b - self.b)
+        if not bool(xp.all(xp.isfinite(self.b))):
+            raise ValueError(NOT_FINITE)
+
+    def _direction(self, v: Any, free: Any) -> tuple[Any, Any, Any]:
+        """The change of c that solves the free samples' equations, its images, and the bias."""
+        xp, terms = self.xp, self.terms
+        mask = xp.astype(free, xp.float64)
+        change = (1.0 - mask) * (v - self.c)
+        lacking = terms.total - xp.sum(self.c + change, axis=0)
+        change = change + mask * (lacking / xp.clip(xp.sum(mask, axis=0), min=1.0))
+        moves = bool(xp.any(xp.abs(change) > 0.0))
+        images = self._product(change) if moves else self.kernel.no_images(self.shape[1])
+        equations = _Equations(self, v, mask, change, images)
+        excesses: list[float] = []
+        while self.steps < self.most:
+            excess, is_done = equations.state()
+            excesses.append(excess)
+            self._show(excess)
+            if is_done:
+                break
+            if equations.near is None and (left := steps_left(excesses)) > MANY:
+                equations.restart(self._landmarks(mask, min(left, MOST_LEFT)))
+            if not equations.advance():
+                break
+        return equations.change, equations.images, equations.b
+
+    def _landmarks(self, mask: Any, left: float) -> Landmarks | None:
+        """The preconditioner for so many steps that are left; None where there are too few samples."""
+        if self.near is not None:
+            self.near.follow(mask)
+            return self.near
+        xp, n = self.xp, self.shape[0]
+        weight = 1.0 / self.terms.quadratic + xp.zeros_like(mask)
+        is_shared = bool(xp.all(mask == mask[:, :1])) and bool(xp.all(weight == weight[:, :1]))
+        n_systems = 1 if is_shared else mask.shape[1]
+        count = min(MOST_LANDMARKS, n // 4, int((LANDMARKS * left * n * self.kernel.n_used / n_systems) ** 0.5))
+        if count > 1:
+            rows = np.sort(np.random.RandomState(0).choice(n, count, replace=False))
+            self.near = Landmarks(self.kernel, rows, weight, is_shared)
+            self.near.follow(mask)
+        return self.near
+
+    def _search(self, change: Any, moved: Any, by: Any) -> Any:
+        """How far to go with each output: to the end, or to where P is least on the way."""
+        xp, terms = self.xp, self.terms
+
+        def slope(t: Any) -> Any:
+            v = terms.coefficients(self.values + t * moved + self.b + t * by)
+            rise = xp.sum(moved * (self.c + t * change - v), axis=0)
+            return rise + by * (terms.total - xp.sum(v, axis=0))
+
+        t = xp.ones_like(self.b)
+        first, end = slope(0.0 * t), slope(t)
+        low, high = 0.0 * t, t
+        done = (end <= FLAT * xp.abs(first)) | (first >= 0.0)
+        for _ in range(MOST_TRIALS):
+            if bool(xp.all(done)):
+                break
+            t = xp.where(done, t, 0.5 * (low + high))
+            now = slope(t)
+            done = done | (xp.abs(now) <= FLAT * xp.abs(first))
+            low, high = xp.where(now > 0.0, low, t), xp.where(now > 0.0, t, high)
+        return t
+
+    def _show(self, excess: float) -> None:
+        """Call the kernel's `progress` with the share of the orders of magnitude that is done."""
+        progress = getattr(self.kernel, "progress", None)
+        if progress is None or not 0.0 < excess < np.inf:
+            return
+        self.first = excess if self.first is None else max(self.first, excess)
+        share = 1.0 if excess <= 1.0 else np.log(self.first / excess) / np.log(self.first)
+        progress(float(share))
+
+
+def steps_left(excesses: list[float]) -> float:
+    """How many steps more the pace of the last ones promises until 1 is reached; 0 before there is a pace.
+
+    >>> steps_left([1e5, 1e4, 1e3, 1e2])
+    0.0
+    >>> round(steps_left([1e6, 1e5, 1e4, 1e3, 1e2]), 3)
+    2.0
+    """
+    if len(excesses) <= LOOK:
+        return 0.0
+    pace = (excesses[-1] / excesses[-LOOK]) ** (1.0 / (LOOK - 1))
+    return float(-np.log(excesses[-1]) / np.log(pace)) if pace < 1.0 else np.inf
+
+
+class _Equations:
+    """Conjugate gradients on the equations of one step, from a change of c and its images."""
+
+    def __init__(self, newton: _Newton, v: Any, mask: Any, change: Any, images: Any):
+        self.newton, self.xp, self.mask = newton, newton.xp, mask
+        self.change, self.images = change, images
+        self.values = newton.kernel.summed(images)
+        terms = newton.terms
+        self.weight = mask / terms.quadratic
+        self.total = self.xp.sum(self.weight, axis=0)
+        right = terms.linear - terms.insensitivity * self.xp.sign(v) if terms.insensitivity else terms.linear
+        self.b = self.xp.zeros_like(newton.b)
+        self.residual = mask * (right - newton.values - self.values - terms.quadratic * (newton.c + change))
+        self._centre()
+        self.b = self.xp.where(self.total > 0.0, self.b, newton.b)
+        self.near: Landmarks | None = None
+        self.direction: Any = None
+
+    def _centre(self) -> None:
+        """Move the bias to where the weighted residuals add up to 0."""
+        shift = self.xp.sum(self.weight * self.residual, axis=0) / self.xp.where(self.total > 0.0, self.total, 1.0)
+        self.residual = self.residual - self.mask * shift
+        self.b = self.b + shift
+
+    def state(self) -> tuple[float, bool]:
+        """How many times the largest gap is what is wanted, and whether nothing is left to do here."""
+        newton, xp = self.newton, self.xp
+        left = 0.5 * xp.sum(self.weight * self.residual**2, axis=0)
+        gaps, objective = newton._gaps(newton.c + self.change, newton.values + self.values, self.b)
+        limits = newton.closer * newton._limits(objective)
+        done = (gaps <= limits) | (left <= xp.where(WRONG_SET * gaps > limits, WRONG_SET * gaps, 0.1 * limits))
+        return float(xp.max(xp.where(done, 0.0, gaps / limits))), bool(xp.all(done))
+
+    def restart(self, near: Landmarks | None) -> None:
+        """Go on with a preconditioner, if there is one."""
+        if near is None:
+            return
+        self.near, self.direction = near, None
+        self.ones = near.solve(self.mask, self.mask)
+        self.sums = self.xp.sum(self.ones, axis=0)
+
+    def _conditioned(self) -> Any:
+        if self.near is None:
+            return self.weight * self.residual
+        z = self.near.solve(self.residual, self.mask)
+        return z - self.ones * (self.xp.sum(z, axis=0) / self.xp.where(self.sums != 0.0, self.sums, 1.0))
+
+    def advance(self) -> bool:
+        """One step for all outputs; whether any of them moved."""
+        newton, xp, terms = self.newton, self.xp, self.newton.terms
+        z = self._conditioned()
+        product = xp.sum(z * self.residual, axis=0)
+        if self.direction is None:
+            self.direction = z
+        else:  # Polak and Ribiere's form: rounding may make the preconditioner another one in each step
+            ratio = xp.sum(z * (self.residual - self.before), axis=0) / self.product
+            self.direction = z + xp.where(self.product > 0.0, ratio, 0.0) * self.direction
+        images = newton._product(self.direction)
+        values = newton.kernel.summed(images)
+        newton.steps += 1
+        image = self.mask * (values + terms.quadratic * self.direction)
+        bend = xp.sum(self.direction * image, axis=0)
+        if bool(xp.any((bend < 0.0) & (product > 0.0))):
+            raise ValueError(INDEFINITE)
+        length = xp.where(bend > 0.0, product / xp.where(bend > 0.0, bend, 1.0), 0.0)
+        self.before, self.product = self.residual, product
+        self.change = self.change + length * self.direction
+        self.images, self.values = self.images + length * images, self.values + length * values
+        self.residual = self.residual - length * image
+        self._centre()
+        return bool(xp.any(length != 0.0))
+
+
+class Landmarks:
+    """The preconditioner: the inverse of S, one for each output, or one for all where they have the same equations."""
+
+    def __init__(self, kernel: Any, rows: np.ndarray, weight: Any, is_shared: bool):
+        self.kernel, self.rows, self.weight, self.is_shared = kernel, rows, weight, is_shared
+        self.place, self.xp = kernel.place, kernel.place.xp
+        self.mask = self.place.zeros(weight.shape)
+        own = self.xp.astype(kernel.part(rows, rows), self.xp.float64)
+        self.own = 0.5 * (own + own.T)
+        n_systems = 1 if is_shared else weight.shape[1]
+        self.S = self.xp.stack([self.own] * n_systems)
+
+    def follow(self, mask: Any) -> None:
+        """Bring S up to date for other free samples."""
+        place, xp = self.place, self.xp
+        if self.is_shared and not bool(xp.all(mask == mask[:, :1])):
+            self.S, self.is_shared = xp.concat([self.S] * mask.shape[1]), False
+        change = place.numpy(mask - self.mask)
+        changed = np.flatnonzero(change.any(axis=1))
+        size = max(1, CHUNK // len(self.rows))
+        for first in range(0, len(changed), size):
+            some = changed[first : first + size]
+            part = xp.astype(self.kernel.part(some, self.rows), xp.float64)
+            by = place.take(place.asarray(change) * self.weight, some)
+            for r in range(self.S.shape[0]):
+                own = np.flatnonzero(change[some, r])
+                mine = part if len(own) == len(some) else place.take(part, own)
+                self.S[r, ...] += mine.T @ (place.take(by[:, r], own)[:, None] * mine)
+        self.mask = mask
+        ridge = len(self.rows) * self.kernel.rounding * float(xp.max(xp.abs(self.own)))
+        diagonal = place.asarray(ridge * np.eye(len(self.rows)))
+        self.inverse = xp.linalg.inv(self.S + diagonal)
+
+    def solve(self, residual: Any, mask: Any) -> Any:
+        """The preconditioner times residuals of the free samples."""
+        xp, weighted = self.xp, mask * self.weight * residual
+        seen = self.kernel.times(self.rows, None, weighted)
+        inner = self.inverse[0] @ seen if self.is_shared else xp.stack(
+            [self.inverse[r] @ seen[:, r] for r in range(seen.shape[1])], axis=1
+        )
+        return weighted - mask * self.weight * self.kernel.times(None, self.rows, inner)
