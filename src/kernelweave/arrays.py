@@ -159,13 +159,25 @@ class Place:
             return self.numpy(self.xp.topk(values, count, sorted=False)[1])
         return self.numpy(self.xp.argsort(values, descending=True)[:count])
 
+    def best(self, values: Any, count: int) -> tuple[Any, Any]:
+        """Positions that `largest` finds, and the values there, as arrays of this place."""
+        if self.is_torch:
+            largest, found = self.xp.topk(values, min(count, values.shape[0]), sorted=False)
+            return found, largest
+        found = self.positions(self.largest(values, count))
+        return found, self.take(values, found)
+
     def top(self, values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """What `largest` finds, and the values there, as NumPy arrays."""
+        """The same as NumPy arrays."""
+        return self.pairs([self.best(values, count)])
+
+    def pairs(self, found: list[tuple[Any, Any]]) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and values, one after the other, as NumPy arrays, in one transfer."""
         if not self.is_torch:
-            found = self.largest(values, count)
-            return found, self.numpy(self.take(values, found))
-        largest, found = self.xp.topk(values, min(count, values.shape[0]), sorted=False)
-        both = self.numpy(self.xp.stack([found.double(), largest.double()]))  # one transfer; positions are below 2^53
+            joined = [np.concatenate([self.numpy(each) for each in part]) for part in zip(*found, strict=True)]
+            return joined[0].astype(np.int64), joined[1]
+        parts = [self.xp.stack([rows.double(), values.double()]) for rows, values in found]
+        both = self.numpy(self.xp.concat(parts, axis=1))  # positions are below 2^53
         return both[0].astype(np.int64), both[1]
 
     def free_memory(self) -> int | None:

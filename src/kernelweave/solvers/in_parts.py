@@ -51,6 +51,10 @@ NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bo
 FILLED = 2.0  # a working set holds at most so many times as many samples as violate
 REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
 FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
+# All free samples move at once after so many passes of the working sets over them, but not more often, nor where they are
+# fewer than so many working sets; by so many steps of conjugate gradients, or until they have reduced the residual so far
+FACE_PASSES, FACE_EVERY, FACE_LEAST = 2, 20, 2
+FACE_STEPS, FACE_TOL, FACE_TRIALS = 30, 0.1, 60
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 
@@ -123,6 +127,41 @@ class KernelInParts(Protocol):
         """The images of single columns side by side; None unless all are of this kernel."""
 
 
+def step_on_face(
+    kernel: KernelInParts, free: np.ndarray, c: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """By how much to change the coefficients of free samples together, others held: of sum 0, and within the bounds.
+
+    Conjugate gradients on K_FF d = gradient, of which the end is put within the bounds; as far that way as is best.
+    """
+    place = kernel.place
+    xp = place.xp
+    r = place.asarray((gradient - gradient.mean())[:, None], "float64")
+    d, p, square = xp.zeros_like(r), r, float(xp.sum(r * r))
+    least = FACE_TOL**2 * square
+    for _ in range(FACE_STEPS):
+        image = kernel.times(free, free, p)
+        bend = float(xp.sum(p * image))
+        if not bend > 0.0:
+            break
+        length = square / bend
+        d, r = d + length * p, r - length * (image - xp.mean(image))
+        square, last = float(xp.sum(r * r)), square
+        if square <= least:
+            break
+        p = r + (square / last) * p
+    wanted = c + place.numpy(d)[:, 0]
+    low, high = -np.abs(wanted - c).max(initial=0.0), np.abs(wanted - c).max(initial=0.0)
+    for _ in range(FACE_TRIALS):  # the nearest point within the bounds that has the sum
+        middle = 0.5 * (low + high)
+        too_large = np.clip(wanted + middle, lower, upper).sum() > c.sum()
+        low, high = (low, middle) if too_large else (middle, high)
+    change = np.clip(wanted + low, lower, upper) - c
+    image = place.numpy(kernel.times(free, free, place.asarray(change[:, None], "float64")))[:, 0]
+    gain, bend = float(change @ (gradient - gradient.mean())), float(change @ image)
+    return min(1.0, gain / bend) * change if gain > 0.0 and bend > 0.0 else np.zeros(len(c))
+
+
 class RidgedInParts:
     """A kernel in parts plus a diagonal, K + H; images are those of K."""
 
@@ -147,6 +186,12 @@ class RidgedInParts:
     def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
         same = (rows[:, None] == columns) * self.ridge[rows][:, None]
         return self.kernel.product(rows, columns, coef) + same @ coef
+
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
+        place = self.place
+        own = place.zeros((self.n_samples, coef.shape[1]))
+        place.put(own, columns, coef * place.take(place.asarray(self.ridge), columns)[:, None])
+        return self.kernel.times(rows, columns, coef) + place.take(own, rows)
 
     def value(self, image: Any, coef: Any) -> Any:
         return self.kernel.value(image, coef) + self.place.asarray(self.ridge, "float64") * coef
@@ -210,6 +255,7 @@ class _Solve:
         self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
+        self.due = FACE_EVERY  # the round at which all free samples move at once
 
     def begin(self, start: np.ndarray | None, image: Any) -> None:
         state, kernel = self.state, self.kernel
@@ -244,7 +290,8 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
+                if not self._along_face(slopes):
+                    self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
                 continue
             if state.active is not None:
                 state.wake()
@@ -334,6 +381,34 @@ class _Solve:
         self.moved = (rows[moved], change[moved], new[moved], before[moved], gradient[moved])
         if moved.any():
             state.move(*self.moved[:3])
+
+    def _along_face(self, slopes: Slopes) -> bool:
+        """Every pass over the free samples, move all of them at once; whether that was due and they moved."""
+        state = self.state
+        c, e = state.c, self.e
+        if self.rounds < self.due:
+            return False
+        inside = (c > self.lower) & (c < self.upper) & ((c != 0.0) if e > 0.0 else True)
+        if state.active is not None:
+            inside[np.setdiff1d(np.arange(len(c)), state.active, assume_unique=True)] = False
+        free = np.flatnonzero(inside)
+        self.due = self.rounds + max(FACE_EVERY, FACE_PASSES * len(free) // WORKING_SET)
+        if len(free) < FACE_LEAST * WORKING_SET:
+            return False
+        before = c[free]
+        gradient = state.place.numpy(state.place.take(slopes.gradient, free)) - e * np.sign(before)
+        ends = self.lower[free], self.upper[free]
+        if e > 0.0:
+            ends = np.where(before > 0.0, 0.0, ends[0]), np.where(before < 0.0, 0.0, ends[1])
+        change = step_on_face(self.kernel, free, before, gradient, *ends)
+        moved = change != 0.0
+        if not moved.any():
+            return False
+        rows, change = free[moved], change[moved]
+        new = np.clip(c[rows] + change, self.lower[rows], self.upper[rows])
+        self.moved = self.span = None
+        state.move(rows, new - c[rows], new)
+        return True
 
     def _judge(self, slopes: Slopes) -> None:
         """Count the rounds in a row whose rise of the objective is below the rounding error of that rise.
@@ -425,6 +500,7 @@ class State:
         self.chosen = np.empty(0, np.int64)
         self.active: np.ndarray | None = None
         self.resting: list[tuple[np.ndarray, np.ndarray]] = []  # samples, and the coefficients when they came to rest
+        self.violating = np.inf  # how many samples did at the last choice
         self.mask: Any = None
         self.safe: Any = None
 
@@ -496,24 +572,25 @@ class State:
         shake = 1e-6 * (slopes.top - slopes.low) * self.jitter  # equal slopes are broken at random
         above, below = slopes.up - middle, middle - slopes.down
         rank = xp.maximum(above, below) + shake
-        violating = int(xp.sum(xp.astype(rank > 0.0, xp.int64)))
-        size = min(size, max(LEAST, int(FILLED * violating)))
+        size = min(size, max(LEAST, int(min(FILLED * self.violating, size))))
         if len(self.c) <= size:
             return np.flatnonzero(place.numpy(rank > -np.inf))
-        ends = xp.stack([xp.argmax(slopes.up), xp.argmin(slopes.down)])
-        worth = place.numpy(xp.concat([place.take(rank, self.chosen), xp.astype(ends, xp.float64)]))  # one transfer
-        worth, pair = worth[:-2], worth[-2:].astype(np.int64)
-        kept = self.chosen[worth > -np.inf]
-        if len(kept) > size // 2:
-            kept = kept[np.argpartition(-worth[worth > -np.inf], size // 2 - 1)[: size // 2]]
-        room = (size - len(kept) - 2) // 2
-        picked = [pair, kept]
+        pair = xp.stack([xp.argmax(slopes.up), xp.argmin(slopes.down)])
+        chosen = place.positions(self.chosen)
+        near, worth = place.best(place.take(rank, chosen), size // 2)
+        kept = place.take(chosen, near)
+        picked = [(pair, place.take(rank, pair)), (kept, worth)]
+        room = (size - len(near) - 2) // 2
         for side in (above, below):
             side = side + shake
             place.put(side, kept, -np.inf)
-            most, excess = place.top(side, min(room, len(self.c)))
-            picked.append(most[excess > 0.0])
-        found = np.unique(np.concatenate(picked))
+            rows, excess = place.best(side, room)
+            picked.append((rows, xp.where(excess > 0.0, excess, -np.inf)))
+        violating = xp.astype(xp.sum(xp.astype(rank > 0.0, xp.int64)), xp.float64)
+        picked.append((pair[:1], xp.reshape(violating, (1,))))
+        rows, worth = place.pairs(picked)
+        rows, worth, self.violating = rows[:-1], worth[:-1], worth[-1]
+        found = np.unique(rows[worth > -np.inf])
         if len(found) < FEW * size:  # few violate: those closest to it
             place.put(rank, found, -np.inf)
             close, excess = place.top(rank, size - len(found))

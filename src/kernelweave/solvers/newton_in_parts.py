@@ -12,12 +12,14 @@ others are not (B), and a step of Newton's method solves
 by conjugate gradients on changes of sum 0. They end where the gap is reached, or where most of the gap comes from
 samples that are free no longer; a line search on P follows. For least squares all samples are free, and one step is all.
 
-The preconditioner is H alone. Where the pace of the first steps promises many more, K is replaced in it by its Nystroem
-approximation from m columns, at random, of which only S, of shape (m, m), is kept:
+In the preconditioner K is replaced by its Nystroem approximation from m columns, at random, of which only S, of shape
+(m, m), is kept:
 
     (K_FF + H_FF)^-1  ~  W - W K_Fm S^-1 K_mF W,      S = K_mm + K_mF W K_Fm,      W = H_FF^-1
 
-m is such that forming S takes about as long as a fourth of the steps that are left. In the end coefficients are put within their bounds and
+m is such that forming S takes about as long as one product or, where the pace promises many more steps, as a fourth of
+them. Where free samples change, S is brought up to date if that takes no longer; else H alone is the preconditioner. In
+the end coefficients are put within their bounds and
 to their sum, and the gap of all samples is computed with a fresh product.
 
 p is `linear`, h `quadratic`, e `insensitivity`, of `terms`, v `response` and K c `values`; arrays are of the kernel's
@@ -37,9 +39,11 @@ MOST_STEPS = 2000
 WRONG_SET = 0.1  # share of the gap that free samples still have where a step of Newton's method has done its part
 CLOSER = 0.5  # of the gap that is wanted: an estimate at which the end is computed
 LOOK = 4  # steps after which the pace is measured
-MANY, MOST_LEFT = 6, 100  # steps left that are worth a preconditioner, and as many as a pace may promise
-MOST_LANDMARKS = 4096
-LANDMARKS = 4.0  # columns of the preconditioner: the root of n times so many, for each kernel and step that is left
+MANY, MOST_LEFT = 6, 100  # steps left that are worth a better preconditioner, and as many as a pace may promise
+LITTLE = 1.0  # products as long as which the first preconditioner may take
+VALUE = 16.0  # products of two numbers, in a product of matrices, that take as long as a value of a base kernel
+FEWEST, MOST_LANDMARKS = 32, 4096
+MORE = 1.4  # times as many landmarks that are worth another preconditioner
 CHUNK = 2**24  # values of K that are in memory at once
 FLAT = 0.1  # a line search ends where the slope is at most this share of the first one
 MOST_TRIALS = 30  # of a line search, or of a bias
@@ -257,6 +261,7 @@ class _Newton:
         moves = bool(xp.any(xp.abs(change) > 0.0))
         images = self._product(change) if moves else self.kernel.no_images(self.shape[1])
         equations = _Equations(self, v, mask, change, images)
+        equations.restart(self._landmarks(mask, LITTLE))
         excesses: list[float] = []
         while self.steps < self.most:
             excess, is_done = equations.state()
@@ -264,27 +269,34 @@ class _Newton:
             self._show(excess)
             if is_done:
                 break
-            if equations.near is None and (left := steps_left(excesses)) > MANY:
-                equations.restart(self._landmarks(mask, min(left, MOST_LEFT)))
+            if (left := steps_left(excesses)) > MANY:
+                near = self._landmarks(mask, 0.25 * min(left, MOST_LEFT))
+                if near is not equations.near:
+                    equations.restart(near)
+                    excesses.clear()
             if not equations.advance():
                 break
         return equations.change, equations.images, equations.b
 
-    def _landmarks(self, mask: Any, left: float) -> Landmarks | None:
-        """The preconditioner for so many steps that are left; None where there are too few samples."""
-        if self.near is not None:
-            self.near.follow(mask)
-            return self.near
-        xp, n = self.xp, self.shape[0]
-        weight = 1.0 / self.terms.quadratic + xp.zeros_like(mask)
-        is_shared = bool(xp.all(mask == mask[:, :1])) and bool(xp.all(weight == weight[:, :1]))
-        n_systems = 1 if is_shared else mask.shape[1]
-        count = min(MOST_LANDMARKS, n // 4, int((LANDMARKS * left * n * self.kernel.n_used / n_systems) ** 0.5))
-        if count > 1:
+    def _landmarks(self, mask: Any, products: float) -> Landmarks | None:
+        """The preconditioner for these free samples that takes no longer to form than so many products; None for none."""
+        xp, n, near = self.xp, self.shape[0], self.near
+        same = bool(xp.all(mask == mask[:, :1]))
+        if near is None or mask is near.mask:
+            weight = 1.0 / self.terms.quadratic + xp.zeros_like(mask)
+            is_shared = same and bool(xp.all(weight == weight[:, :1]))
+            value = VALUE * self.kernel.n_used / (1 if is_shared else mask.shape[1])
+            count = min(MOST_LANDMARKS, n // 4, int((products * value * n) ** 0.5))
+            if count < FEWEST or (near is not None and count < MORE * len(near.rows)):
+                return near
             rows = np.sort(np.random.RandomState(0).choice(n, count, replace=False))
-            self.near = Landmarks(self.kernel, rows, weight, is_shared)
-            self.near.follow(mask)
-        return self.near
+            near = self.near = Landmarks(self.kernel, rows, weight, is_shared)
+        else:
+            changed = float(xp.sum(mask != near.mask)) if not same else float(xp.sum(mask[:, 0] != near.mask[:, 0]))
+            if changed * len(near.rows) ** 2 > products * VALUE * self.kernel.n_used * n**2:
+                return None
+        near.follow(mask)
+        return near
 
     def _search(self, change: Any, moved: Any, by: Any) -> Any:
         """How far to go with each output: to the end, or to where P is least on the way."""
@@ -411,7 +423,7 @@ class Landmarks:
     def __init__(self, kernel: Any, rows: np.ndarray, weight: Any, is_shared: bool):
         self.kernel, self.rows, self.weight, self.is_shared = kernel, rows, weight, is_shared
         self.place, self.xp = kernel.place, kernel.place.xp
-        self.mask = self.place.zeros(weight.shape)
+        self.mask = self.place.zeros(weight.shape)  # of no sample yet
         own = self.xp.astype(kernel.part(rows, rows), self.xp.float64)
         self.own = 0.5 * (own + own.T)
         n_systems = 1 if is_shared else weight.shape[1]

@@ -74,6 +74,19 @@ def _distances(
 
 
 @jit
+def _many_products(values, v, KIND: tl.constexpr):
+    """values v' on the tensor cores, as exact as in float32: numbers up to 1 are two of float16, others three of TF32."""
+    if KIND == 1:
+        return tl.dot(values, tl.trans(v), input_precision="tf32x3")
+    high, v_high = values.to(tl.float16), v.to(tl.float16)
+    low = ((values - high.to(tl.float32)) * 2048.0).to(tl.float16)
+    v_low = ((v - v_high.to(tl.float32)) * 2048.0).to(tl.float16)
+    rest = tl.dot(high, tl.trans(v_low))
+    rest = tl.dot(low, tl.trans(v_high), rest)
+    return tl.dot(high, tl.trans(v_high)) + rest * (1.0 / 2048.0)
+
+
+@jit
 def image_tiles(
     left, right, index, V, factor, out, coef0, members, n_rows, n_left, n_tiles, per_split, n_features,
     KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, OUTPUTS: tl.constexpr,
@@ -82,6 +95,7 @@ def image_tiles(
     """out[s, p, r, i] = factor[g, i] sum_j k_g(x_i, z_j) V[g, r, j] over the s-th share of columns, g = members[p].
 
     There are `n_left` samples, of which rows may be some, and `n_tiles` whole tiles of columns, `per_split` in a share.
+    V is at most 1 in size where there are more than four columns.
     """
     tile, position, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     g = tl.load(members + position)
@@ -126,9 +140,9 @@ def image_tiles(
                 values = _power(values + constant, DEGREE)
         else:
             values = tl.exp2(-_distances(left, right, first, j, n_features, n_left, n_columns, KIND, BM, BN))
-        if OUTPUTS > 4:  # three products of TF32, as exact as one of float32
+        if OUTPUTS > 4:
             v = tl.load(V + r[:, None] * n_columns + j[None, :])
-            acc += tl.dot(values, tl.trans(v), input_precision="tf32x3").to(tl.float64)
+            acc += _many_products(values, v, KIND).to(tl.float64)
         else:
             v = tl.load(V + j)
             acc0 += tl.sum(values * v[None, :], axis=1).to(tl.float64)

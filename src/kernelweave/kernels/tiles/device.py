@@ -273,6 +273,11 @@ class DeviceImages:
         right, scaled = self._gathered(
             group, group.columns, columns, V, group.gain, n_tiles * BN, first=first, output=output, n_outputs=n_outputs
         )
+        peak: Any = None
+        if n_outputs > FEW_OUTPUTS:
+            largest = xp.clip(xp.max(xp.abs(scaled), axis=2), min=float(np.finfo(np.float32).tiny))
+            scaled = scaled / largest[:, :, None]
+            peak = xp.astype(self.place.take(largest, order), xp.float64)[:, :, None]
         n_rows = group.rows.n_samples if rows is None else rows.shape[0]
         tiles, n_kernels = math.ceil(n_rows / BM), order.shape[0]
         per_split = math.ceil(n_tiles / min(math.ceil(PROGRAMS / (tiles * n_kernels)), n_tiles))
@@ -284,7 +289,8 @@ class DeviceImages:
             OUTPUTS=n_outputs, INDEXED=rows is not None, SCALED=not group.is_centred, BM=BM, BN=BN, num_warps=warps,
             num_stages=stages,
         )  # fmt: skip
-        return out[0] if splits == 1 else out.sum(dim=0)
+        found = out[0] if splits == 1 else out.sum(dim=0)
+        return found if n_outputs <= FEW_OUTPUTS else found.mul_(peak)
 
     def _gathered(
         self, group: Group, packed: Packed, index: Any, V: Any, gain: Any, size: int, *, first: int = 0,
