@@ -1,5 +1,7 @@
 """Kernels in parts whose matrices are there in whole: `solve_in_parts` is tested on them."""
 
+from functools import cached_property
+
 import numpy as np
 
 from kernelweave.arrays import HOST
@@ -31,7 +33,7 @@ class DenseParts:
         self.place, self.error, self.token = place, error, object()
         self.columns, self.blocks, self.targets, self.products = [], [], [], 0
 
-    @property
+    @cached_property
     def whole(self):
         return np.tensordot(self.weights, self.matrices, 1)
 

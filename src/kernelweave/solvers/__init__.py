@@ -6,6 +6,7 @@ modules                         contents
 `box_qp`, `pairs`               the dual of binary, regression and one-class machines, by blocks of pair updates
 `in_parts`                      the same dual on a kernel of which only parts are computed, in any place
 `ridge`                         the same dual with a diagonal added to the kernel: machines with a smooth loss
+`newton_in_parts`               the same, of several outputs at once, on a kernel of which only parts are computed
 `joint_qp`, `cycles`            the dual of the joint multiclass machine
 `program`                       any of these duals written out, and the second derivative of its optimum
 `weights`                       kernel weights: convex sets, minimisation over them

@@ -2,7 +2,8 @@
 
 Each round takes the samples that violate the KKT conditions most and the best of the round before, solves the problem
 on them with the dense solver of `pairs` while the others are held fixed, and brings the image K c of all samples up to
-date by the columns whose coefficients changed. The state is arrays at the kernel's place; only the working set's block
+date by the columns whose coefficients changed. On a device all free samples move at once now and then, by conjugate
+gradients on the face of the box that they span. The state is arrays at the kernel's place; only the working set's block
 of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are those of *all* samples:
 before the certificate is computed, samples at rest are brought up to date, and the image is compared with fresh values
 at some samples and computed afresh where rounding has changed it too much.
@@ -53,8 +54,8 @@ REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests 
 FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
 # All free samples move at once after so many passes of the working sets over them, but not more often, nor where they are
 # fewer than so many working sets; by so many steps of conjugate gradients, or until they have reduced the residual so far
-FACE_PASSES, FACE_EVERY, FACE_LEAST = 2, 20, 2
-FACE_STEPS, FACE_TOL, FACE_TRIALS = 30, 0.1, 60
+FACE_PASSES, FACE_EVERY, FACE_LEAST = 1, 20, 2
+FACE_STEPS, FACE_TOL, FACE_TRIALS = 10, 0.2, 60
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 
@@ -386,7 +387,7 @@ class _Solve:
         """Every pass over the free samples, move all of them at once; whether that was due and they moved."""
         state = self.state
         c, e = state.c, self.e
-        if self.rounds < self.due:
+        if self.kernel.place.is_host or self.rounds < self.due:  # values cost little on a device, and rounds much
             return False
         inside = (c > self.lower) & (c < self.upper) & ((c != 0.0) if e > 0.0 else True)
         if state.active is not None:
@@ -580,9 +581,9 @@ class State:
         near, worth = place.best(place.take(rank, chosen), size // 2)
         kept = place.take(chosen, near)
         picked = [(pair, place.take(rank, pair)), (kept, worth)]
-        room = (size - len(near) - 2) // 2
+        room = (size - near.shape[0] - 2) // 2
         for side in (above, below):
-            side = side + shake
+            side = xp.astype(side + shake, xp.float32)  # of which a device finds the largest sooner
             place.put(side, kept, -np.inf)
             rows, excess = place.best(side, room)
             picked.append((rows, xp.where(excess > 0.0, excess, -np.inf)))

@@ -12,8 +12,8 @@ others are not (B), and a step of Newton's method solves
 by conjugate gradients on changes of sum 0. They end where the gap is reached, or where most of the gap comes from
 samples that are free no longer; a line search on P follows. For least squares all samples are free, and one step is all.
 
-In the preconditioner K is replaced by its Nystroem approximation from m columns, at random, of which only S, of shape
-(m, m), is kept:
+In the preconditioner K is replaced by its Nystroem approximation from m columns, at random, of which only matrices of
+shape (m, m) are kept:
 
     (K_FF + H_FF)^-1  ~  W - W K_Fm S^-1 K_mF W,      S = K_mm + K_mF W K_Fm,      W = H_FF^-1
 
@@ -23,30 +23,37 @@ the end coefficients are put within their bounds and
 to their sum, and the gap of all samples is computed with a fresh product.
 
 p is `linear`, h `quadratic`, e `insensitivity`, of `terms`, v `response` and K c `values`; arrays are of the kernel's
-place, of shape (n_samples, n_outputs).
+place, of shape (n_samples, n_outputs). Bounds are 0 or infinite; others are for `in_parts`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from .in_parts import NOT_FINITE
 
-MOST_STEPS = 2000
-WRONG_SET = 0.1  # share of the gap that free samples still have where a step of Newton's method has done its part
+MOST_STEPS, MOST_NEWTON = 2000, 200  # of conjugate gradients, and of Newton's method
+# Share of the gap that free samples still have where a step of Newton's method has done its part; a tenth of it, down to
+# the second, after each step that left more than that of the gap
+WRONG_SET = 0.01, 1e-6
+SHORT = 0.5
+IDLE, MOST_IDLE = 1e-13, 6  # relative change of P that is rounding, and steps with no more in a row that end a solve
 CLOSER = 0.5  # of the gap that is wanted: an estimate at which the end is computed
 LOOK = 4  # steps after which the pace is measured
 MANY, MOST_LEFT = 6, 100  # steps left that are worth a better preconditioner, and as many as a pace may promise
 LITTLE = 1.0  # products as long as which the first preconditioner may take
 VALUE = 16.0  # products of two numbers, in a product of matrices, that take as long as a value of a base kernel
 FEWEST, MOST_LANDMARKS = 32, 4096
+SMALL = 512  # samples up to which all of them are landmarks, so that a step is solved as by a factorisation
 MORE = 1.4  # times as many landmarks that are worth another preconditioner
 CHUNK = 2**24  # values of K that are in memory at once
-FLAT = 0.1  # a line search ends where the slope is at most this share of the first one
+FLAT, FLATTEST = 0.1, 1e-10  # a line search ends at such a share of the first slope, or of P, which rounding leaves
 MOST_TRIALS = 30  # of a line search, or of a bias
+EPS = float(np.finfo(np.float64).eps)
 SUM_ERROR = 1e-12  # of the sum of all |c|: sums of coefficients that differ by less are equal
 INDEFINITE = "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
 
@@ -103,9 +110,10 @@ class _Newton:
         self.shape = terms.linear.shape
         self.gap_tol, self.most, self.steps = gap_tol, most, 0
         self.near: Landmarks | None = None
-        self.closer = CLOSER
+        self.idle = 0  # steps in a row that gained nothing
+        self.closer, self.wrong_set = CLOSER, WRONG_SET[0]
         self.bend = self.terms.quadratic + self.place.asarray(np.asarray(kernel.diagonal, dtype=np.float64))[:, None]
-        self.first: float | None = None
+        self.first, self.share = 0.0, 0.0  # of progress
         self.is_fresh = True  # whether images are products with c, and no sum of products
 
     # Points
@@ -171,6 +179,11 @@ class _Newton:
         objective = xp.sum(terms.worth(within, terms.linear) - 0.5 * within * values, axis=0)
         return xp.sum(excess, axis=0), objective
 
+    def _excess(self) -> float:
+        """How many times the largest gap is what is wanted."""
+        gaps, objective = self._gaps(self.c, self.values, self.b)
+        return float(self.xp.max(gaps / self._limits(objective)))
+
     def _limits(self, objective: Any) -> Any:
         return self.gap_tol * self.xp.clip(self.xp.abs(objective), min=1.0)
 
@@ -199,15 +212,17 @@ class _Newton:
 
     def run(self) -> Columns:
         xp, best = self.xp, np.inf
-        while True:
+        for newton in count(1):
             gaps, objective = self._gaps(self.c, self.values, self.b)
-            if bool(xp.all(gaps <= self.closer * self._limits(objective))) or self.steps >= self.most:
+            stops = self.steps >= self.most or self.idle >= MOST_IDLE or newton > MOST_NEWTON
+            if stops or bool(xp.all(gaps <= self.closer * self._limits(objective))):
                 found = self._ended()
                 excess = float((found.gaps / (self.gap_tol * np.maximum(1.0, np.abs(found.objectives)))).max())
                 found.converged = found.gaps <= self.gap_tol * np.maximum(1.0, np.abs(found.objectives))
-                if found.converged.all() or self.steps >= self.most or not excess <= 0.9 * best:
+                if found.converged.all() or stops or not (excess <= 0.9 * best or np.isinf(best)):
                     return found
-                best, self.closer = excess, min(self.closer, CLOSER / excess) * CLOSER
+                self._refresh(found)
+                best, self.closer = excess, self.closer * CLOSER * (min(1.0, CLOSER / excess) if excess < np.inf else 1)
             self._step()
 
     def _ended(self) -> Columns:
@@ -236,23 +251,35 @@ class _Newton:
             raise ValueError(NOT_FINITE)
         return found
 
+    def _refresh(self, found: Columns) -> None:
+        """Remove what rounding has done to the images, where the end was not good enough."""
+        if self.is_fresh:
+            return
+        same = bool(self.xp.all(self.place.asarray(found.coef) == self.c))
+        self.images, self.is_fresh = found.images if same else self._product(self.c), True
+        self.values = self.kernel.summed(self.images)
+
     def _step(self) -> None:
         """One step of Newton's method: its direction, and how far to go."""
         xp, terms = self.xp, self.terms
         v = terms.coefficients(self.values + self.b)
         free = terms.curves(v)
-        change, images, b = self._direction(v, free)
+        change, images = self._direction(v, free)
         moved = self.kernel.summed(images)
-        length = self._search(change, moved, b - self.b)
+        before = self._primal(self.c, self.values, self.b)
+        length, self.b, after = self._search(change, moved)
+        excess = self._excess()
         self.c = self.c + length * change
         self.values = self.values + length * moved
         self.images, self.is_fresh = self.images + length * images, False
-        self.b = self.b + length * (b - self.b)
         if not bool(xp.all(xp.isfinite(self.b))):
             raise ValueError(NOT_FINITE)
+        is_closer = self._excess() < SHORT * excess
+        self.wrong_set = WRONG_SET[0] if is_closer else max(WRONG_SET[1], 0.1 * self.wrong_set)
+        self.idle = 0 if is_closer or float(xp.sum(after)) < (1.0 - IDLE) * float(xp.sum(before)) else self.idle + 1
 
-    def _direction(self, v: Any, free: Any) -> tuple[Any, Any, Any]:
-        """The change of c that solves the free samples' equations, its images, and the bias."""
+    def _direction(self, v: Any, free: Any) -> tuple[Any, Any]:
+        """The change of c that solves the free samples' equations, and its images."""
         xp, terms = self.xp, self.terms
         mask = xp.astype(free, xp.float64)
         change = (1.0 - mask) * (v - self.c)
@@ -269,14 +296,14 @@ class _Newton:
             self._show(excess)
             if is_done:
                 break
-            if (left := steps_left(excesses)) > MANY:
+            if not equations.is_plain and (left := steps_left(excesses)) > MANY:
                 near = self._landmarks(mask, 0.25 * min(left, MOST_LEFT))
                 if near is not equations.near:
                     equations.restart(near)
                     excesses.clear()
             if not equations.advance():
                 break
-        return equations.change, equations.images, equations.b
+        return equations.change, equations.images
 
     def _landmarks(self, mask: Any, products: float) -> Landmarks | None:
         """The preconditioner for these free samples that takes no longer to form than so many products; None for none."""
@@ -286,48 +313,57 @@ class _Newton:
             weight = 1.0 / self.terms.quadratic + xp.zeros_like(mask)
             is_shared = same and bool(xp.all(weight == weight[:, :1]))
             value = VALUE * self.kernel.n_used / (1 if is_shared else mask.shape[1])
-            count = min(MOST_LANDMARKS, n // 4, int((products * value * n) ** 0.5))
-            if count < FEWEST or (near is not None and count < MORE * len(near.rows)):
+            m = n if n <= SMALL else min(MOST_LANDMARKS, n, int((products * value * n) ** 0.5))
+            if m < FEWEST or (near is not None and m < MORE * len(near.rows)):
                 return near
-            rows = np.sort(np.random.RandomState(0).choice(n, count, replace=False))
+            rows = np.sort(np.random.RandomState(0).choice(n, m, replace=False))
             near = self.near = Landmarks(self.kernel, rows, weight, is_shared)
         else:
-            changed = float(xp.sum(mask != near.mask)) if not same else float(xp.sum(mask[:, 0] != near.mask[:, 0]))
-            if changed * len(near.rows) ** 2 > products * VALUE * self.kernel.n_used * n**2:
+            changed = float(xp.sum(xp.abs((mask - near.mask)[:, :1] if same else mask - near.mask)))
+            if n > SMALL and changed * len(near.rows) ** 2 > products * VALUE * self.kernel.n_used * n**2:
                 return None
         near.follow(mask)
         return near
 
-    def _search(self, change: Any, moved: Any, by: Any) -> Any:
-        """How far to go with each output: to the end, or to where P is least on the way."""
+    def _search(self, change: Any, moved: Any) -> tuple[Any, Any, Any]:
+        """How far to go with each output, to the end or to where P is about least on the way, the bias and P there."""
         xp, terms = self.xp, self.terms
 
-        def slope(t: Any) -> Any:
-            v = terms.coefficients(self.values + t * moved + self.b + t * by)
-            rise = xp.sum(moved * (self.c + t * change - v), axis=0)
-            return rise + by * (terms.total - xp.sum(v, axis=0))
+        def at(t: Any, b: Any) -> tuple[Any, Any, Any]:
+            """P and its slope at the best bias, and that."""
+            c, values = self.c + t * change, self.values + t * moved
+            b = self._balanced(values, b)
+            losses, v = terms.respond(values + b)
+            value = 0.5 * xp.sum(c * values, axis=0) + losses + b * terms.total
+            return value, xp.sum(moved * (c - v), axis=0), b
 
-        t = xp.ones_like(self.b)
-        first, end = slope(0.0 * t), slope(t)
-        low, high = 0.0 * t, t
-        done = (end <= FLAT * xp.abs(first)) | (first >= 0.0)
+        low, high = xp.zeros_like(self.b), xp.ones_like(self.b)
+        end = self._balanced(self.values + moved, self.b)
+        gaps, objective = self._gaps(self.c + change, self.values + moved, end)
+        ends = gaps <= self.closer * self._limits(objective)  # P need not fall there
+        before, first, _ = at(low, self.b)
+        slack, t, b = IDLE * xp.abs(before), high, self.b
+        flat = FLAT * xp.abs(first) + FLATTEST * xp.abs(before)
         for _ in range(MOST_TRIALS):
-            if bool(xp.all(done)):
+            after, rise, b = at(t, b)
+            enough = ends | ((after <= before + slack) & (rise <= flat) & ((t == 1.0) | (rise >= -flat)))
+            if bool(xp.all(enough)):
                 break
-            t = xp.where(done, t, 0.5 * (low + high))
-            now = slope(t)
-            done = done | (xp.abs(now) <= FLAT * xp.abs(first))
-            low, high = xp.where(now > 0.0, low, t), xp.where(now > 0.0, t, high)
-        return t
+            low, high = xp.where(rise > 0.0, low, t), xp.where(rise > 0.0, t, high)
+            t = xp.where(enough, t, 0.5 * (low + high))
+        after, _, b = at(t, b)
+        worse = (after > before + slack) & ~ends
+        return xp.where(worse, 0.0, t), xp.where(worse, self.b, b), xp.where(worse, before, after)
 
     def _show(self, excess: float) -> None:
         """Call the kernel's `progress` with the share of the orders of magnitude that is done."""
         progress = getattr(self.kernel, "progress", None)
         if progress is None or not 0.0 < excess < np.inf:
             return
-        self.first = excess if self.first is None else max(self.first, excess)
-        share = 1.0 if excess <= 1.0 else np.log(self.first / excess) / np.log(self.first)
-        progress(float(share))
+        self.first = max(self.first, excess)
+        share = np.log(self.first / excess) / np.log(self.first) if excess > 1.0 else 1.0
+        self.share = max(self.share, float(share))
+        progress(self.share)
 
 
 def steps_left(excesses: list[float]) -> float:
@@ -360,6 +396,7 @@ class _Equations:
         self._centre()
         self.b = self.xp.where(self.total > 0.0, self.b, newton.b)
         self.near: Landmarks | None = None
+        self.is_plain = False  # whether there is to be no preconditioner
         self.direction: Any = None
 
     def _centre(self) -> None:
@@ -370,11 +407,11 @@ class _Equations:
 
     def state(self) -> tuple[float, bool]:
         """How many times the largest gap is what is wanted, and whether nothing is left to do here."""
-        newton, xp = self.newton, self.xp
+        newton, xp, wrong = self.newton, self.xp, self.newton.wrong_set
         left = 0.5 * xp.sum(self.weight * self.residual**2, axis=0)
         gaps, objective = newton._gaps(newton.c + self.change, newton.values + self.values, self.b)
         limits = newton.closer * newton._limits(objective)
-        done = (gaps <= limits) | (left <= xp.where(WRONG_SET * gaps > limits, WRONG_SET * gaps, 0.1 * limits))
+        done = (gaps <= limits) | (left <= wrong * gaps)
         return float(xp.max(xp.where(done, 0.0, gaps / limits))), bool(xp.all(done))
 
     def restart(self, near: Landmarks | None) -> None:
@@ -396,6 +433,9 @@ class _Equations:
         newton, xp, terms = self.newton, self.xp, self.newton.terms
         z = self._conditioned()
         product = xp.sum(z * self.residual, axis=0)
+        if self.near is not None and bool(xp.any(product < 0.0)):  # rounding left it indefinite
+            self.near, self.direction, self.is_plain = None, None, True
+            return self.advance()
         if self.direction is None:
             self.direction = z
         else:  # Polak and Ribiere's form: rounding may make the preconditioner another one in each step
@@ -418,22 +458,37 @@ class _Equations:
 
 
 class Landmarks:
-    """The preconditioner: the inverse of S, one for each output, or one for all where they have the same equations."""
+    """The preconditioner for some free samples, for each output, or for all where they have the same equations.
+
+    With L L' = K_mm, raised a little so that rounding leaves it definite, S is  L (I + G) L',  G = L^-1 K_mF W K_Fm L^-T;
+    I + G is what is inverted, since it is far from singular.
+    """
 
     def __init__(self, kernel: Any, rows: np.ndarray, weight: Any, is_shared: bool):
         self.kernel, self.rows, self.weight, self.is_shared = kernel, rows, weight, is_shared
         self.place, self.xp = kernel.place, kernel.place.xp
         self.mask = self.place.zeros(weight.shape)  # of no sample yet
         own = self.xp.astype(kernel.part(rows, rows), self.xp.float64)
-        self.own = 0.5 * (own + own.T)
+        self.eye = self.place.asarray(np.eye(len(rows)))
+        own = 0.5 * (own + own.T) + self._ridge(own) * self.eye
+        try:
+            self.root = self.xp.linalg.inv(self.xp.linalg.cholesky(own))
+        except (ValueError, RuntimeError) as indefinite:  # of NumPy, and of torch
+            raise ValueError(NOT_FINITE if bool(self.xp.any(own != own)) else INDEFINITE) from indefinite
         n_systems = 1 if is_shared else weight.shape[1]
-        self.S = self.xp.stack([self.own] * n_systems)
+        self.sums = self.place.zeros((n_systems, len(rows), len(rows)))  # K_mF W K_Fm
+
+    def _ridge(self, own: Any) -> float:
+        xp, n, m = self.xp, self.weight.shape[0], len(self.rows)
+        size, cost = float(xp.max(xp.abs(own))), float(xp.max(self.weight))
+        of_values = self.kernel.rounding * size * (1.0 + cost * size * n**0.5)
+        return m * of_values + 100.0 * EPS * cost * size**2 * n or 1.0
 
     def follow(self, mask: Any) -> None:
-        """Bring S up to date for other free samples."""
+        """Bring the sums up to date for other free samples."""
         place, xp = self.place, self.xp
         if self.is_shared and not bool(xp.all(mask == mask[:, :1])):
-            self.S, self.is_shared = xp.concat([self.S] * mask.shape[1]), False
+            self.sums, self.is_shared = xp.concat([self.sums] * mask.shape[1]), False
         change = place.numpy(mask - self.mask)
         changed = np.flatnonzero(change.any(axis=1))
         size = max(1, CHUNK // len(self.rows))
@@ -441,20 +496,20 @@ class Landmarks:
             some = changed[first : first + size]
             part = xp.astype(self.kernel.part(some, self.rows), xp.float64)
             by = place.take(place.asarray(change) * self.weight, some)
-            for r in range(self.S.shape[0]):
+            for r in range(self.sums.shape[0]):
                 own = np.flatnonzero(change[some, r])
                 mine = part if len(own) == len(some) else place.take(part, own)
-                self.S[r, ...] += mine.T @ (place.take(by[:, r], own)[:, None] * mine)
+                self.sums[r, ...] += mine.T @ (place.take(by[:, r], own)[:, None] * mine)
         self.mask = mask
-        ridge = len(self.rows) * self.kernel.rounding * float(xp.max(xp.abs(self.own)))
-        diagonal = place.asarray(ridge * np.eye(len(self.rows)))
-        self.inverse = xp.linalg.inv(self.S + diagonal)
+        inner = self.root @ self.sums @ self.root.T
+        self.inverse = xp.linalg.inv(0.5 * (inner + xp.matrix_transpose(inner)) + self.eye)
 
     def solve(self, residual: Any, mask: Any) -> Any:
         """The preconditioner times residuals of the free samples."""
         xp, weighted = self.xp, mask * self.weight * residual
-        seen = self.kernel.times(self.rows, None, weighted)
-        inner = self.inverse[0] @ seen if self.is_shared else xp.stack(
-            [self.inverse[r] @ seen[:, r] for r in range(seen.shape[1])], axis=1
-        )
-        return weighted - mask * self.weight * self.kernel.times(None, self.rows, inner)
+        seen = self.root @ self.kernel.times(self.rows, None, weighted)
+        if self.is_shared:
+            inner = self.inverse[0, ...] @ seen
+        else:
+            inner = xp.stack([self.inverse[r, ...] @ seen[:, r] for r in range(seen.shape[1])], axis=1)
+        return weighted - mask * self.weight * self.kernel.times(None, self.rows, self.root.T @ inner)

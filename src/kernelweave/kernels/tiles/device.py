@@ -63,6 +63,7 @@ PROGRAMS = 1024  # columns are shared out among programs where there are fewer t
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
 # distances. The fastest of a dozen each on an H200.
 TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
+MANY_TILE = (128, 64, 8, 2)  # the same for more than `FEW_OUTPUTS` columns of V, where a sample is one block of features
 BLOCK_TILE = 64  # rows and columns of a tile of `DeviceImages.block`
 # Arrays of a solve, see the table of the module
 IMAGES = 3
@@ -168,11 +169,12 @@ class Group:
         block = width if width <= 64 else 64 if width % 64 == 0 else 32
         return {"KIND": kind, "DEGREE": self.function.degree, "WIDTH": width, "BLOCK": block}
 
-    @property
-    def tile(self) -> tuple[int, int, int, int]:
+    def tile(self, n_outputs: int) -> tuple[int, int, int, int]:
         if self.function.kind not in PRODUCTS:
             return TILES[-1]
-        return TILES[self.rows.width if self.rows.width <= 64 else 0]
+        if self.rows.width > 64:
+            return TILES[0]
+        return TILES[self.rows.width] if n_outputs <= FEW_OUTPUTS else MANY_TILE
 
 
 class DeviceImages:
@@ -268,7 +270,7 @@ class DeviceImages:
         self, group: Group, order: Any, rows: Any, columns: Any, V: Any, first: int, output: int, n_outputs: int
     ) -> Any:
         xp, device = self.place.xp, self.place.device
-        BM, BN, warps, stages = group.tile
+        BM, BN, warps, stages = group.tile(n_outputs)
         n_tiles = math.ceil(min(CHUNK, V.shape[0] - first) / BN)
         right, scaled = self._gathered(
             group, group.columns, columns, V, group.gain, n_tiles * BN, first=first, output=output, n_outputs=n_outputs
