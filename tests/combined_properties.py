@@ -92,6 +92,12 @@ def check_image(operand, K, samples, atol):
     value = place.numpy(operand.value(image, place.asarray(coef)))
     assert_allclose(value[targets], (K[np.ix_(samples, samples)] @ coef)[targets], rtol=0.0, atol=atol)
     assert operand.reuses(image) and not operand.reuses(None)
+    both, columns = [operand.zero(), operand.copy(image)], np.column_stack([coef, -2.0 * coef])  # by one product
+    operand.add_columns(both, rows[half:], columns[half:])
+    operand.add_columns(both, rows[:half], columns[:half], targets=targets)
+    for own, column in zip(both, (coef, -coef), strict=True):
+        value = place.numpy(operand.value(own, place.asarray(column)))
+        assert_allclose(value[targets], (K[np.ix_(samples, samples)] @ column)[targets], rtol=0.0, atol=2.0 * atol)
 
 
 def check_parts(kernel, K, close):

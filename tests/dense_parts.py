@@ -65,9 +65,16 @@ class DenseParts:
         return DenseImage(self.place.asarray(np.array(self.place.numpy(image.values))), image.of, self.place)
 
     def add(self, image, rows, change, targets=None):
-        assert len(rows) and len(np.unique(rows)) == len(rows)
+        self.add_columns([image], rows, change[:, None], targets)
+
+    def add_columns(self, images, rows, change, targets=None):
+        assert len(rows) and len(np.unique(rows)) == len(rows) and change.shape == (len(rows), len(images))
         self.columns.append(rows)
         self.targets.append(targets)
+        for image, column in zip(images, change.T, strict=True):
+            self._add(image, rows, column, targets)
+
+    def _add(self, image, rows, change, targets):
         values = np.array(self.place.numpy(image.values))
         where = np.arange(self.n_samples) if targets is None else targets
         values[where] += (self.matrices[:, where][:, :, rows] @ change).T

@@ -26,7 +26,15 @@ from kernelweave.combiners import (
     SparseMKL,
 )
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
-from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsAllMachine, OneVsOneMachine, RegressionMachine
+from kernelweave.machines import (
+    BinaryMachine,
+    JointMachine,
+    OneClassMachine,
+    OneVsAllMachine,
+    OneVsOneMachine,
+    PosteriorMachine,
+    RegressionMachine,
+)
 from kernelweave.stacks import training
 
 LEARNED = {
@@ -92,6 +100,8 @@ class Problem:
             "one-vs-all": (OneVsAllMachine(labels, bound), labels),
             "one-vs-one": (OneVsOneMachine(labels, bound), labels),
             "regression": (RegressionMachine(score, bound, epsilon=0.1), score),
+            "joint": (JointMachine(labels, bound), labels),
+            "posterior": (PosteriorMachine(1.0 / (1.0 + np.exp(-score)), bound), (signs > 0).astype(int)),
             "one-class": (OneClassMachine(self.weight / (0.2 * self.weight.sum())), None),
         }
         if missing:

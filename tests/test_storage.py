@@ -211,8 +211,10 @@ def test_a_setting_holds_for_fits():
         (MKLClassifier(KERNELS, KernelDifference("square")), r"KernelDifference squares .* another combiner"),
         (MKLClassifier(KERNELS, machine="least-squares"), r"LeastSquaresClassMachine .*machine=\"svm\""),
         (MKLClassifier(KERNELS, machine=SquaredHinge()), r"whole Gram matrix.*machine=\"svm\""),
-        (MKLClassifier(KERNELS, multiclass="joint"), r"JointMachine .*multiclass=\"one-vs-all\""),
-        (MKLClassifier(KERNELS, multiclass="joint", soft_labels="knn"), r"soft_labels=\"knn\" .* or soft_labels=None"),
+        (
+            MKLClassifier(KERNELS, KLDivergence(), multiclass="joint", soft_labels="knn"),
+            "KLDivergence takes determinants of whole Gram matrices",
+        ),
         (MKLClassifier(KERNELS, machine="squared-hinge"), r"a machine of the loss SquaredHinge is solved"),
         (
             MKLClassifier([*KERNELS[:2], ("far", Distance("cityblock", "c", repair="clip"))]),

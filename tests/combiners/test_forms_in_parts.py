@@ -12,7 +12,14 @@ from kernelweave.combiners import FitControl, GeneralizedMKL, KernelDifference, 
 from kernelweave.combiners.nonlinear import ProductKernel
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
 from kernelweave.kernels.tiles import sums
-from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsAllMachine, OneVsOneMachine, RegressionMachine
+from kernelweave.machines import (
+    BinaryMachine,
+    JointMachine,
+    OneClassMachine,
+    OneVsAllMachine,
+    OneVsOneMachine,
+    RegressionMachine,
+)
 from kernelweave.stacks import training
 from kernelweave.stacks.tiles import Tiles
 from lazy_properties import check_differences, check_lazy_family, check_lazy_kernel, peak_bytes
@@ -34,6 +41,7 @@ MACHINES = {
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),
+    "joint": JointMachine(LABELS, BOUND),
 }
 COMBINERS = {
     "degree 1": PolynomialMKL(degree=1, constant=0.0, tau=1.0),

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
 from kernelweave.kernels.tiles.sums import TiledSum
-from kernelweave.solvers import in_parts, program
+from kernelweave.solvers import in_parts, joint_in_parts, program
 from kernelweave.stacks import tiles
 from kernelweave.stacks.tiles import Tiles
 from places import in_every_place
 
-KINDS = ("binary", "one-vs-all", "one-vs-one", "regression", "one-class")
+KINDS = ("binary", "posterior", "one-vs-all", "one-vs-one", "joint", "regression", "one-class")
 FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form"}  # many solves to a gap: taken to a wider one
 SOME = {"mean", "best single", "convex", "lp", "easy", "accuracy", "feature space", "qcqp", "ideal kernel"}
 SOME |= {"correlation", "error"}
@@ -26,7 +26,8 @@ PLAIN = Problem()
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
     """Several rounds and tiles, although the samples are few."""
-    monkeypatch.setattr(in_parts, "WORKING_SET", 64)
+    for module in (in_parts, joint_in_parts):
+        monkeypatch.setattr(module, "WORKING_SET", 64)
     monkeypatch.setattr(tiles, "_TILE_VALUES", 2**14)
 
 
@@ -54,13 +55,14 @@ def test_storages_agree(kind, name):
         assert_same(*both(PLAIN, global_combiners(kind)[name], kind, 1e-8))
 
 
-@pytest.mark.parametrize("kind", ["binary", "one-vs-one", "regression"])
+@pytest.mark.parametrize("kind", ["binary", "one-vs-one", "joint", "regression"])
 @pytest.mark.parametrize("name", ["mean", "convex", "lp", "selection", "best single", "easy", "proportional", "qcqp"])
 def test_storages_agree_with_missing_views_and_sample_weights(kind, name):
     if name in global_combiners(kind):
         problem = Problem(missing=True, weighted=True, normalize="unit-trace")
-        # the last solve scales rows by the learned weights, of which its optimum is no minimum
-        assert_same(*both(problem, global_combiners(kind)[name], kind, 1e-8), 1e-5)
+        # the last solve scales rows by the learned weights, of which its optimum is no minimum; a relative gap of 1e-8
+        # leaves weights open to its root, times a few
+        assert_same(*both(problem, global_combiners(kind)[name], kind, 1e-8), 1e-5, 5e-4)
 
 
 @pytest.mark.parametrize("kind", ["one-vs-all", "one-vs-one"])
@@ -85,7 +87,7 @@ def test_which_combiners_take_parts():
     assert Own().needs()["gram"] == "Own reads whole Gram matrices"
 
 
-@pytest.mark.parametrize("kind", ["binary", "one-vs-one"])
+@pytest.mark.parametrize("kind", ["binary", "one-vs-one", "joint"])
 def test_a_change_of_weights_computes_no_image_afresh(kind, monkeypatch):
     """Images are zero once for each output; every later solve begins with those of the last."""
     started = []
@@ -124,12 +126,13 @@ def test_float32_rows():
 
 
 @in_every_place
+@pytest.mark.parametrize("kind", ["one-vs-one", "joint"])
 @pytest.mark.parametrize("name", ["mean", "convex", "best single", "easy", "proportional", "qcqp", "feature space"])
-def test_every_place_gives_the_same(place_of, name):
+def test_every_place_gives_the_same(place_of, name, kind):
     problem = Problem(n=60, missing=True)
-    machine, _ = problem.cases["one-vs-one"]
-    combiner, control = global_combiners("one-vs-one")[name], FitControl(np.random.RandomState(0), 1e-6)
-    dense = clone(combiner).fit(problem.training("one-vs-one", "dense"), machine, control)
+    machine, _ = problem.cases[kind]
+    combiner, control = global_combiners(kind)[name], FitControl(np.random.RandomState(0), 1e-6)
+    dense = clone(combiner).fit(problem.training(kind, "dense"), machine, control)
     control = FitControl(np.random.RandomState(0), 1e-6)
-    lazy = problem.training("one-vs-one", "lazy", place=place_of())
+    lazy = problem.training(kind, "lazy", place=place_of())
     assert_same(dense, clone(combiner).fit(lazy, machine, control), 1e-5, 1e-3)

@@ -183,7 +183,7 @@ def test_costs_give_their_own_reason():
 # Kernels in parts
 
 OTHERS = "or another combiner, such as Mean, ConvexMKL or Localized$"
-MACHINE = 'use storage="dense", or a support vector machine of labels, machine="svm" .*'
+MACHINE = 'use storage="dense", or the support vector machine, machine="svm".*'
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ MACHINE = 'use storage="dense", or a support vector machine of labels, machine="
         ({"combiner": Localized(inputs=KernelMap("a"))}, r"or Localized\(inputs=None\), .*such as Mean or ConvexMKL$"),
         ({"combiner": KLDivergence()}, f'use storage="dense", {OTHERS}'),
         ({"machine": "least-squares"}, f'{MACHINE}, or approximation="nystroem"$'),
-        ({"machine": "least-squares", "combiner": Product()}, f"{MACHINE}several classes$"),
+        ({"machine": "least-squares", "combiner": Product()}, f"{MACHINE}$"),
         (
             {"machine": "least-squares", "combiner": KLDivergence()},
             'LeastSquaresClassMachine is solved on the whole Gram matrix, and KLDivergence .*; use storage="dense"$',

@@ -14,13 +14,14 @@ from kernelweave.machines import (
     OneClassMachine,
     OneVsAllMachine,
     OneVsOneMachine,
+    PosteriorMachine,
     RegressionMachine,
     SquaredEpsilonInsensitive,
     SquaredHinge,
     TargetsMachine,
 )
 from kernelweave.machines.one_class import SquaredOneClassMachine
-from kernelweave.solvers import in_parts
+from kernelweave.solvers import in_parts, joint_in_parts
 from three_stacks import RoundedHinge
 
 N = 120
@@ -30,6 +31,7 @@ K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 3)
 Y = X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=N)
 SIGNS = np.where(Y > 0, 1.0, -1.0)
 CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
+POSTERIOR = 0.6 * np.eye(3)[CLASSES] + 0.4 * rng.dirichlet(np.ones(3), N)
 SERVED = {
     "binary": BinaryMachine(SIGNS, 2.0),
     "regression": RegressionMachine(Y, 2.0, epsilon=0.1),
@@ -40,6 +42,9 @@ SERVED = {
     "one-vs-all": OneVsAllMachine(CLASSES, 2.0),
     "bounds and a diagonal": RoundedHinge().for_targets(SIGNS, np.where(np.arange(N) % 9, 2.0, 0.0)),
     "bounds and a diagonal, one-vs-all": RoundedHinge().one_vs_all(CLASSES, np.full(N, 2.0)),
+    "joint": JointMachine(CLASSES, 2.0),
+    "joint, soft": JointMachine(CLASSES, 2.0, posterior=POSTERIOR),
+    "posterior": PosteriorMachine(np.clip(0.5 + Y, 0.0, 1.0), 1.0),
     "targets": TargetsMachine(EpsilonInsensitive(epsilon=0.1), np.column_stack([Y, X[:, 0]]), 2.0),
 }
 SMOOTH = {
@@ -56,14 +61,29 @@ SMOOTH = {
     ),
 }
 SERVED = {**SERVED, **SMOOTH}
+
+
+class WholeMachine(BinaryMachine):
+    """A machine of the user's own that reads whole matrices."""
+
+    @property
+    def takes_parts(self):
+        return False
+
+    def solve_dual(self, K, *given):
+        return super().solve_dual(self.matrix(K), *given)
+
+
 REFUSED = {
-    "joint": JointMachine(CLASSES, 1.0),
+    "own": WholeMachine(SIGNS, 1.0),
+    "one-vs-one of own": OneVsOneMachine(CLASSES, 1.0, binary=WholeMachine),
 }
 
 
 @pytest.fixture(autouse=True)
 def small_sets(monkeypatch):
-    monkeypatch.setattr(in_parts, "WORKING_SET", 32)
+    for module in (in_parts, joint_in_parts):
+        monkeypatch.setattr(module, "WORKING_SET", 32)
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -96,7 +116,7 @@ def test_tolerance_starts_and_refinement(name):
     assert machine.starting_at(fine.coef).solve(kernel, tol=1e-4).steps == 0
 
 
-@pytest.mark.parametrize("name", ["binary", "one-vs-all", "targets"])
+@pytest.mark.parametrize("name", ["binary", "one-vs-all", "targets", "joint", "posterior"])
 def test_a_start_with_its_image_costs_no_column(name):
     machine, kernel = SERVED[name], DenseParts(K)
     solution = machine.solve(kernel, tol=1e-4)
@@ -151,8 +171,8 @@ def test_others_refuse_at_once(name):
 
 
 def test_a_refusal_names_the_loss():
-    with pytest.raises(ValueError, match="JointMachine"):
-        REFUSED["joint"].solve(DenseParts(K))
+    with pytest.raises(ValueError, match="WholeMachine"):
+        REFUSED["own"].solve(DenseParts(K))
 
 
 @pytest.mark.parametrize("name", SERVED)

@@ -18,6 +18,10 @@ def data(seed, n=80, classes=5, rank=3):
     return X @ X.T, rng.permutation(np.arange(n) % classes), rng
 
 
+def factor_of(K, n_classes, share):
+    return low_rank_factor(K.__getitem__, K.diagonal(), n_classes, share)
+
+
 @pytest.mark.parametrize(("seed", "number"), [(3, 267), (4, 526), (4, 799), (0, 284), (0, 341)])
 def test_linear_kernels_at_large_costs_are_solved_in_few_steps(seed, number):
     """Steps along cycles alone are far from the optimum after a million."""
@@ -34,7 +38,7 @@ def test_the_interior_point_is_next_to_the_optimum(C, weighted):
     K, labels, rng = data(0)
     bound = C * (rng.exponential(size=len(K)) * (rng.random(len(K)) < 0.9) if weighted else np.ones(len(K)))
     machine = JointMachine(labels, bound)
-    alpha = solve_interior(low_rank_factor(K, 5, 1e-12), labels, machine.margins().T.copy(), bound)
+    alpha = solve_interior(factor_of(K, 5, 1e-12), labels, machine.margins().T.copy(), bound)
     assert (alpha >= 0.0).all() and (alpha <= bound).all() and not alpha[labels, np.arange(len(K))].any()
     assert ((alpha > 0.0) & (alpha < bound)).sum() < alpha.size // 4  # the others are at their bounds exactly
     C_signed = -alpha.T
@@ -48,25 +52,25 @@ def test_the_interior_point_is_next_to_the_optimum(C, weighted):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_factor_has_the_rank_of_the_kernel(dtype):
     K, _, _ = data(1)
-    L = low_rank_factor(K.astype(dtype), 5, 1e-12)
+    L = factor_of(K.astype(dtype), 5, 1e-12)
     assert L.shape == (80, 3)
     np.testing.assert_allclose(L @ L.T, K, atol=1e-5 if dtype == np.float32 else 1e-12)
-    assert low_rank_factor(np.zeros((4, 4)), 2, 1e-12).shape == (4, 0)
+    assert factor_of(np.zeros((4, 4)), 2, 1e-12).shape == (4, 0)
     K[K.diagonal().argmax(), 5] = np.nan
-    assert low_rank_factor(K, 5, 1e-12) is None
+    assert factor_of(K, 5, 1e-12) is None
 
 
 def test_kernels_of_high_rank_are_left_to_the_steps(monkeypatch):
-    assert low_rank_factor(np.eye(400), 2, 1e-6).shape == (400, 400)
-    assert low_rank_factor(np.eye(400), 10, 1e-6) is None
+    assert factor_of(np.eye(400), 2, 1e-6).shape == (400, 400)
+    assert factor_of(np.eye(400), 10, 1e-6) is None
     monkeypatch.setattr(joint_qp, "MOST_ENTRIES", 1000)
-    assert low_rank_factor(np.eye(20), 2, 1e-6) is None
+    assert factor_of(np.eye(20), 2, 1e-6) is None
 
 
 def test_no_weight_no_rank_and_a_solver_that_gives_up(monkeypatch):
     K, labels, _ = data(2)
     margins = np.full((5, 80), 2.0)
-    L = low_rank_factor(K, 5, 1e-12)
+    L = factor_of(K, 5, 1e-12)
     assert solve_interior(L, labels, margins, np.zeros(80)) is None
     alpha = solve_interior(L[:, :0], labels, margins, np.ones(80))  # a linear program: everything that balances
     assert alpha.sum() == pytest.approx(4 * 80)
@@ -83,8 +87,8 @@ def test_a_worse_point_is_not_taken(monkeypatch, answer):
     alpha, slope = problem.alpha.copy(), problem.slope.copy()
     assert alpha.any()
     monkeypatch.setattr(joint_qp, "solve_interior", lambda *_: None if answer == "none" else np.zeros_like(alpha))
-    problem.leap(0)
-    problem.leap(problem.due)
+    problem.leap(problem.leaps.next_point(0))
+    problem.leap(problem.leaps.next_point(problem.leaps.due))
     np.testing.assert_array_equal(problem.alpha, alpha)
     np.testing.assert_array_equal(problem.slope, slope)
 
@@ -99,10 +103,11 @@ def test_factors_become_finer_and_wait_for_the_steps_that_they_are_worth(monkeyp
         shapes.clear()
         problem = joint_qp._Problem(matrix, labels, np.full((300, 5), 2.0), np.ones(300))
         problem.begin(None)
-        dues = [0, problem.due]
-        while problem.due < np.inf:
-            problem.leap(problem.due)
-            dues.append(problem.due)
+        leaps = problem.leaps
+        dues = [0, leaps.due]
+        while leaps.due < np.inf:
+            problem.leap(leaps.next_point(leaps.due))
+            dues.append(leaps.due)
         assert len(shapes) == count and (np.diff([rank for _, rank in shapes]) > 0).all()
         waits = np.diff(dues[:-1])
         assert (waits >= joint_qp.PATIENCE).all() and (count < 3 or waits[-1] > 10 * joint_qp.PATIENCE)

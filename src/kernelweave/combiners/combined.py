@@ -151,7 +151,7 @@ class CombinedKernel(ABC):
         operand: Any = self.operand()
         watched = control.progress is not None and not isinstance(operand, np.ndarray)
         if watched:
-            operand.progress = control.share_of(getattr(operand, "n_solves", machine.n_outputs))
+            operand.progress = control.share_of(getattr(operand, "n_solves", machine.n_solves))
         solution = machine.solve(operand, tol=control.tol, max_steps=control.max_steps)
         if watched:
             operand.progress = None

@@ -9,6 +9,7 @@ combiner and its kernel, and everything that differs between forms of kernels is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from math import isnan
@@ -32,7 +33,7 @@ from ..engines.targets import Counts
 from ..engines.training import size_of
 from ..features import APPROXIMATION
 from ..machines import Loss, Machine, Solution
-from ..stacks import TrainingStack
+from ..stacks import ExactStack, TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import unchanged_on_failure
 from ..validation.schemas import (
@@ -56,7 +57,7 @@ from .explanations import Explanations
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
 from .samples import Samples, by_blocks, samples_of
-from .training import ExactKernels, check_completion, check_features, explained_memory_errors, rounding, training_of
+from .training import check_completion, check_features, explained_memory_errors, rounding, training_of
 
 DEVICES = Choice("cpu", "cuda", "auto")
 _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_"
@@ -158,8 +159,8 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         """The loss of each output, with the default resolved; None where there are no targets."""
         return None
 
-    def _posteriors(self, posterior: Any, y: Any, kernels: ExactKernels) -> np.ndarray | None:
-        """Soft labels as machines take them, from those that the user gave; none by default."""
+    def _posteriors(self, posterior: Any, y: Any, fitted: Callable[[], ExactStack]) -> np.ndarray | None:
+        """Soft labels as machines take them, from those that the user gave or fitted kernels; none by default."""
         return None
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:

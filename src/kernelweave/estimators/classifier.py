@@ -33,7 +33,7 @@ from ..combiners import Combiner, PerOutput, WeightedSum
 from ..engines.targets import ClassTargets, LabelCounts, count_labels
 from ..machines import BinaryLoss, Hinge, SquaredHinge, SquaredMargin
 from ..machines.multiclass import heavier_first
-from ..stacks import TrainingStack
+from ..stacks import ExactStack
 from ..validation import Choice, Constraints, Instance, Number, Whole
 from ..validation.inputs import check_labels, one_class_error
 from ..validation.schemas import CLASS_COUNTS, CLASS_LABELS, Schema
@@ -42,7 +42,7 @@ from ..views.table import Fetch
 from .base import KernelMachineEstimator, check_rule
 from .calibration import HOW
 from .samples import ScoreMixin, by_blocks
-from .training import ExactKernels, check_multiclass
+from .training import check_multiclass
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
@@ -355,15 +355,13 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         n_jobs = self.n_jobs if self.approximation is None else None  # explicit features are solved for all classes
         return ClassTargets(self._loss(), self.classes_, float(self.C), by_class, self.multiclass, n_jobs)
 
-    def _posteriors(self, posterior: Any, y: Any, kernels: ExactKernels) -> np.ndarray | None:
+    def _posteriors(self, posterior: Any, y: Any, fitted: Callable[[], ExactStack]) -> np.ndarray | None:
         if posterior is not None:
             return as_class_posteriors(posterior, self.classes_)
         if self.soft_labels is None:
             return None
-        why = f'soft_labels="{self.soft_labels}" compares all pairs of samples'
         labels = np.searchsorted(self.classes_, y)
-        stack = kernels.whole_stack(why, "soft_labels=None")
-        return neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
+        return neighbour_posteriors(fitted(), labels, len(self.classes_), self.n_neighbors)
 
     _smooth = "squared-hinge", "least-squares"
 
@@ -478,19 +476,19 @@ def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndar
     return np.asarray(posterior)
 
 
-def neighbour_posteriors(stack: TrainingStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
+def neighbour_posteriors(stack: ExactStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
     """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
     n = len(labels)
     if n_neighbors >= n:
         raise ValueError(
             f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"
         )
-    K = WeightedSum(stack, np.full(stack.n_kernels, 1 / stack.n_kernels), owner="soft_labels").gram()
-    diagonal = K.diagonal().copy()
+    K: Any = WeightedSum(stack, np.full(stack.n_kernels, 1 / stack.n_kernels), owner="soft_labels").operand()
+    diagonal = K.diagonal().copy() if isinstance(K, np.ndarray) else K.diagonal
     posterior = np.zeros((n, n_classes))
     for first in range(0, n, _BLOCK_ROWS):
         rows = np.arange(first, min(n, first + _BLOCK_ROWS))
-        distance = diagonal - 2.0 * K[rows]  # up to k(x, x), which all candidates share
+        distance = diagonal - 2.0 * stack.rows_of(K, rows)  # up to k(x, x), which all candidates share
         distance[np.arange(len(rows)), rows] = np.inf
         nearest = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
         np.add.at(posterior, (np.repeat(rows, n_neighbors), labels[nearest].ravel()), 1.0 / n_neighbors)

@@ -95,8 +95,12 @@ def training_of(
         reads = bool(_inner(combiner).methods & {"gates", "project"})
         return on_features(estimator, samples.engine, n_samples, targets, rng, with_samples=reads)
     rows = samples.whole
-    kernels = ExactKernels(estimator, rows)
-    machine, y = targets(rows.y, rows.weight, estimator._posteriors(samples.posterior, rows.y, kernels))
+    kernels = ExactKernels(estimator, rows, combiner)
+    machine, y = targets(
+        rows.y,
+        rows.weight,
+        estimator._posteriors(samples.posterior, rows.y, lambda: kernels.before(targets(rows.y, rows.weight)[0])),
+    )
     stack = kernels.stack_for(combiner, machine)
     return Training(stack.for_machine(machine, y), machine, stack.storage)
 
@@ -221,11 +225,7 @@ def _other_combiners(form: type[TrainingStack], combiner: Combiner, kernels: Nam
 
 #: What in a model needs whole Gram matrices, as a sentence, and what to use in its place.
 Obstacle = tuple[str, list[str]]
-_CLASSIFIERS = (
-    'a support vector machine of labels, machine="svm" with multiclass="one-vs-all" or "one-vs-one" where there are '
-    "several classes"
-)
-_REGRESSORS = 'the support vector machine, machine="svm"'
+_SUPPORT_VECTORS = 'the support vector machine, machine="svm"'
 
 
 def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> Obstacle | None:
@@ -235,8 +235,7 @@ def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernel
     """
     found: list[Obstacle] = []
     if not machine.takes_parts:
-        remedy = _REGRESSORS if machine.strata is None else _CLASSIFIERS
-        found.append((f"a {_single(machine).kind} is solved on the whole Gram matrix", [remedy]))
+        found.append((f"a {_single(machine).kind} is solved on the whole Gram matrix", [_SUPPORT_VECTORS]))
     why = lacking(Tiles, combiner, kernels)
     if why is not None:
         found.append((why, _other_combiners(Tiles, combiner, kernels)))
@@ -259,39 +258,44 @@ def obstacle_to_tiles(combiner: Combiner, machine: Machine, kernels: NamedKernel
 class ExactKernels:
     """The kernels of an estimator for its training samples: fitted once it is known how they are to be held."""
 
-    def __init__(self, estimator: Any, rows: Rows):
+    def __init__(self, estimator: Any, rows: Rows, combiner: Combiner):
+        self.combiner = combiner
         self.kernels = named_kernels(default_kernels(rows.views) if estimator.kernels is None else estimator.kernels)
         self.normalize, self.storage, self.dtype = estimator.normalize, estimator.storage, estimator.dtype
         self.completes = estimator.missing == "complete"
         self.place, self.rows = chosen_place(estimator.device), rows
-        self._whole: KernelStack | None = None
+        self._fitted_before: KernelStack | None = None
         if self.storage == "dense" and not self.place.is_host:
             raise ValueError(
                 f'storage="dense" is for device="cpu", and device="{estimator.device}" computes kernels in parts; use '
                 'storage="auto" or "lazy"'
             )
 
-    def whole_stack(self, why: str, remedy: str) -> ExactStack:
-        """The fitted kernels as whole matrices, for machines that are made from them."""
-        if self._wants_tiles():
-            self._can_use_tiles((why, [remedy]))
-        self._whole = self._fitted("dense")
-        self._whole.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
-        return _completed(self._whole)
+    def before(self, machine: Machine) -> ExactStack:
+        """The fitted kernels in float64, from which a machine with soft labels is made; `machine` has hard ones."""
+        self._fitted_before = self._fitted("lazy" if self._lazy(self.combiner, machine) else "dense")
+        stack = self._fitted_before
+        if stack.storage == "lazy":
+            stack = stack.at(self.place)  # whose tiles are in float64, and not kept
+        stack.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
+        return _completed(stack)
+
+    def _lazy(self, combiner: Combiner, machine: Machine) -> bool:
+        return self._wants_tiles() and self._can_use_tiles(self._obstacle(combiner, machine))
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> ExactStack:
-        if self._whole is not None:
-            stack = self._with_storage(self._whole, "dense")
+        before = self._fitted_before
+        if before is not None:
+            stack = self._with_storage(before, before.storage)
         else:
-            lazy = self._wants_tiles() and self._can_use_tiles(self._obstacle(combiner, machine))
-            stack = self._fitted("lazy" if lazy else "dense")
+            stack = self._fitted("lazy" if self._lazy(combiner, machine) else "dense")
         if stack.dtype.name == "float32" and self._largest_cost(combiner, machine, stack) > LARGEST_COST:
             stack.dtype = np.dtype("float64")
         if stack.storage == "lazy":
             self._warn_if_large(combiner, machine)
         else:
             stack.instead = self._remedies(combiner, machine)
-        return training(stack) if stack is self._whole else _completed(stack)
+        return training(stack) if stack is before else _completed(stack)
 
     def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
         n, most = self.rows.n_samples, LARGEST_ON_HOST if self.place.is_host else LARGEST_ON_DEVICE

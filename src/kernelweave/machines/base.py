@@ -221,7 +221,8 @@ class Solution:
     rounds : int
         Working sets, summed over outputs, where the machine was solved in parts.
     image : image or None
-        What a kernel in parts keeps of its product with the coefficients, where there is one output.
+        What a kernel in parts keeps of its product with the coefficients, where there is one output; a tuple, an image
+        for each, where several outputs are solved together.
 
     Examples
     --------
@@ -246,7 +247,9 @@ class Solution:
     @property
     def images(self) -> list[Any]:
         """The image of each column; None for those without one."""
-        return [part.image for part in self.outputs or (self,)]
+        if self.outputs:
+            return [part.image for part in self.outputs]
+        return list(self.image) if isinstance(self.image, tuple) else [self.image] * self.coef.shape[1]
 
 
 def join(parts: list[Solution], coef: np.ndarray) -> Solution:
@@ -354,6 +357,11 @@ class Machine(ABC):
     def is_unbounded(self) -> bool:
         """Whether the loss is smooth and coefficients have no bounds: Newton's method solves it on kernels in parts."""
         return self.is_smooth and not self._terms().is_bounded
+
+    @property
+    def n_solves(self) -> int:
+        """How many solves `solve` takes on a kernel in parts, one after the other: one for each output by default."""
+        return self.n_outputs
 
     @property
     def terms(self) -> DualTerms | None:
@@ -468,7 +476,7 @@ class Machine(ABC):
             raise ValueError(
                 f"a {self.kind} is solved on the whole Gram matrix ({n:,} x {n:,} samples, {8e-9 * n * n:.2g} GB) and "
                 "not on a kernel in parts: use storage='dense', or a machine that takes parts (hinge, "
-                "epsilon-insensitive or one-class, also one-vs-one and one-vs-all)"
+                "epsilon-insensitive or one-class, also one-vs-one, one-vs-all and joint)"
             )
         K = np.asarray(K)
         if K.shape != (n, n):

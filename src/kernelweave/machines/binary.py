@@ -124,11 +124,6 @@ class PosteriorMachine(PlainMachine):
             raise ValueError("y_signed must hold a label +1 or -1 for each sample")
         self.strata = self.y_signed
 
-    @property
-    def takes_parts(self) -> bool:
-        """False: posterior machines are solved on a whole Gram matrix."""
-        return False
-
     def problem(self) -> dict:
         """Return the box QP in signed coefficients; a dropped sample has a box without width."""
         ends = np.divide(self.bound, self.soft, out=np.zeros(self.n_samples), where=~self.dropped)

@@ -21,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
-from ..solvers.in_parts import KernelInParts
+from ..solvers.in_parts import KernelInParts, is_in_parts
+from ..solvers.joint_in_parts import solve_joint_in_parts
 from ..validation.schemas import Schema, count
 from .base import BEYOND, Machine, Solution, as_bound, columns, solution_of
 from .binary import BinaryMachine, as_posteriors
@@ -208,8 +209,8 @@ class JointMachine(_ClassMachine):
 
     Notes
     -----
-    Memory: no copy of K; a dozen arrays of shape (n_samples, n_classes); some hundred megabytes in long solves on
-    kernels of low rank.
+    Memory: no copy of K; a dozen arrays of shape (n_samples, n_classes), in parts an image for each class; some hundred
+    megabytes in long solves on kernels of low rank.
 
     Examples
     --------
@@ -233,6 +234,14 @@ class JointMachine(_ClassMachine):
         super().__init__(labels, bound, n_classes)
         self.posterior = None if posterior is None else as_posteriors(posterior, self.n_samples, self.n_classes)
 
+    @property
+    def takes_parts(self) -> bool:
+        return True
+
+    @property
+    def n_solves(self) -> int:
+        return 1
+
     def margins(self) -> np.ndarray:
         """Return the wanted lead of the own class over each class, of shape (n_samples, n_classes)."""
         if self.posterior is None:
@@ -249,6 +258,10 @@ class JointMachine(_ClassMachine):
         max_steps: int | None,
     ) -> Solution:
         first, margins = self.first(start), self.margins()
+        if is_in_parts(K):
+            image = start.image if isinstance(start, Solution) else None
+            given = (self.labels, margins, self.bound, first, image, tol, gap_tol, max_steps)
+            return solution_of(solve_joint_in_parts(K, *given))
         K = self.matrix(K)
         return solution_of(solve_joint_qp(K, self.labels, margins, self.bound, first, tol, gap_tol, max_steps))
 

@@ -327,11 +327,15 @@ def mean_biases(alpha, slope, labels, bound, bias):
     k, n = alpha.shape
     free = (alpha > 0.0) & (alpha < bound)  # never for the own class, whose alpha is 0
     z = np.where(free, disagreement(slope, labels, bias), 0.0)
-    count = np.stack([np.bincount(labels, row, minlength=k) for row in free])
-    total = np.bincount(labels, z.sum(axis=0), minlength=k) - z.sum(axis=1)
+    count, total = (np.stack([np.bincount(labels, row, minlength=k) for row in values]) for values in (free, z))
+    return fitted_biases(bias, count, total, n)
+
+
+def fitted_biases(bias, count, total, n):
+    """`mean_biases` from the number of free alphas of each class l (row) and class of samples y, and the sums of z."""
     laplacian = -(count + count.T)
-    laplacian[np.diag_indices(k)] = 1e-9 * n - laplacian.sum(axis=1)  # classes without free alphas keep their bias
-    return bias + np.linalg.solve(laplacian, total)
+    laplacian[np.diag_indices(len(bias))] = 1e-9 * n - laplacian.sum(axis=1)  # classes without any keep their bias
+    return bias + np.linalg.solve(laplacian, total.sum(axis=0) - total.sum(axis=1))
 
 
 def polish_biases(alpha, slope, labels, bound, bias):

@@ -17,6 +17,7 @@ c is `solution`, K c the `value` of an image, and p - K c `gradient`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
@@ -91,6 +92,11 @@ class KernelInParts(Protocol):
 
     def add(self, image: Any, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""
+
+    def add_columns(
+        self, images: Sequence[Any], rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None
+    ) -> None:
+        """`add` to an image for each column of coefficients, by one product; change is (n_rows, n_columns)."""
 
     def value(self, image: Any, coef: Any) -> Any:
         """K c, of shape (n_samples,), from its image; `coef` is c, an array of the place."""
@@ -170,6 +176,7 @@ class RidgedInParts:
         self.kernel, self.ridge, self.place = kernel, np.asarray(ridge, dtype=np.float64), kernel.place
         self.progress = getattr(kernel, "progress", None)
         self.zero, self.copy, self.add, self.reuses = kernel.zero, kernel.copy, kernel.add, kernel.reuses
+        self.add_columns = kernel.add_columns
 
     @property
     def n_samples(self) -> int:
@@ -242,7 +249,11 @@ class _Solve:
         self.linear, self.lower, self.upper, self.total, self.e = problem
         self.kernel, self.diagonal, self.budget = kernel, diagonal, budget
         self.tol, self.gap_tol, self.floor = goal
-        self.state = State(kernel, self.linear, self.lower, self.upper, self.e)
+        self.room = float((self.upper - self.lower).sum())
+        self._prepare(State(kernel, self.linear, self.lower, self.upper, self.e))
+
+    def _prepare(self, state: Any) -> None:
+        self.state, kernel, diagonal = state, self.kernel, self.diagonal
         self.lengths = np.sqrt(np.abs(diagonal))
         self.steps = self.rounds = self.checks = 0
         self.lowest = np.inf, 0  # violation so far, and the round
@@ -306,9 +317,7 @@ class _Solve:
             violation, limit = slopes.violation, self.gap_tol * max(self.floor, abs(objective))
             ends = self.steps >= self.budget or ((stalled or fresh) and not violation <= 0.9 * best)
             if violation <= self.tol and gap > limit and (ends or self.tol < np.inf):
-                gradient = self.kernel.place.numpy(slopes.gradient)
-                bounds = self.lower, self.upper, self.e, self.total
-                gap = least_gap(state.c, gradient, self.linear, *bounds, gap, limit, violation)
+                gap, b = self._least_gap(slopes, gap, b, limit)
             converged = violation <= self.tol and gap <= limit
             if converged or ends or violation == 0.0:
                 return Result(
@@ -318,7 +327,13 @@ class _Solve:
             if violation <= self.tol < np.inf:
                 target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
 
-    def _lost(self, slopes: Slopes) -> bool:
+    def _least_gap(self, slopes: Any, gap: float, b: Any, limit: float) -> tuple[float, Any]:
+        """A smaller gap than that at the multiplier b, where there is one, and the multiplier to return."""
+        gradient = self.kernel.place.numpy(slopes.gradient)
+        bounds = self.lower, self.upper, self.e, self.total
+        return least_gap(self.state.c, gradient, self.linear, *bounds, gap, limit, slopes.violation), b
+
+    def _lost(self, slopes: Any) -> bool:
         """Whether rounding, and no difficult problem, has kept the violation from falling for many rounds."""
         if slopes.violation <= 0.9 * self.lowest[0]:
             self.lowest = slopes.violation, self.rounds
@@ -327,7 +342,7 @@ class _Solve:
         self.lowest = slopes.violation, self.rounds
         return self._drift() > self._allowed(slopes)
 
-    def _near(self, slopes: Slopes, target: float) -> bool:
+    def _near(self, slopes: Any, target: float) -> bool:
         """Whether a certificate is due: whether the samples that are not at rest meet what is wanted of all."""
         if self.tol < np.inf:
             self._show(slopes.violation, target)
@@ -355,7 +370,7 @@ class _Solve:
             self.done = max(self.done, np.log(self.first / excess) / np.log(self.first / wanted))
         progress(float(self.done))
 
-    def _round(self, slopes: Slopes, target: float) -> None:
+    def _round(self, slopes: Any, target: float) -> None:
         state, violation = self.state, slopes.violation
         if self.rests and self.rounds % REST_EVERY == REST_EVERY - 1:
             state.rest(slopes)
@@ -383,7 +398,7 @@ class _Solve:
         if moved.any():
             state.move(*self.moved[:3])
 
-    def _along_face(self, slopes: Slopes) -> bool:
+    def _along_face(self, slopes: Any) -> bool:
         """Every pass over the free samples, move all of them at once; whether that was due and they moved."""
         state = self.state
         c, e = state.c, self.e
@@ -411,7 +426,7 @@ class _Solve:
         state.move(rows, new - c[rows], new)
         return True
 
-    def _judge(self, slopes: Slopes) -> None:
+    def _judge(self, slopes: Any) -> None:
         """Count the rounds in a row whose rise of the objective is below the rounding error of that rise.
 
         Changes add up to 0, but for rounding, so that slopes count from a middle one: what they share is no rise.
@@ -436,29 +451,27 @@ class _Solve:
         else:
             self.weak = 0 if gain > RESOLUTION * error else self.weak + 1
 
-    def _refresh(self, slopes: Slopes) -> bool:
+    def _refresh(self, slopes: Any) -> bool:
         """Remove what rounding has done to the sum and the image; returns whether it did too much to the image."""
-        state = self.state
-        c = state.c
-        widest, excess = excess_of_sum(c, self.lower, self.upper, self.total)
-        if excess:
-            state.move(np.array([widest]), np.array([-excess]), np.array([c[widest] - excess]))
+        self._repair_sum()
         if self.steps == 0 or self._drift() <= self._allowed(slopes):
             return False
-        state.begin(c)
+        self.state.begin(self.state.c)
         self.noise = self._drift()
         return True
 
-    def _allowed(self, slopes: Slopes) -> float:
+    def _repair_sum(self) -> None:
+        c = self.state.c
+        widest, excess = excess_of_sum(c, self.lower, self.upper, self.total)
+        if excess:
+            self.state.move(np.array([widest]), np.array([-excess]), np.array([c[widest] - excess]))
+
+    def _allowed(self, slopes: Any) -> float:
         """What rounding may have done to the gradient: little, measured by the violation that may remain."""
         enough = self.tol
         if enough == np.inf:  # the gap is at most the violation times the widths of the boxes
             objective = self.state.certificate(slopes)[0]
-            enough = (
-                self.gap_tol
-                * max(self.floor, abs(objective))
-                / max(float((self.upper - self.lower).sum()), np.finfo(float).tiny)
-            )
+            enough = self.gap_tol * max(self.floor, abs(objective)) / max(self.room, np.finfo(float).tiny)
             enough = max(slopes.violation, enough)
         return max(DRIFT * enough, 2.0 * self.noise)
 
@@ -469,10 +482,15 @@ class _Solve:
         rows = np.random.RandomState(self.checks).permutation(n)[:CHECKED]
         self.checks += 1
         rows = rows if state.active is None else state.active[rows]
-        support = np.flatnonzero(state.c)
+        support = nonzero_rows(state.c)
         fresh = kernel.product(rows, support, state.c[support]) if len(support) else 0.0
-        kept = place.numpy(place.take(kernel.value(state.image, state.there), rows))
+        kept = place.numpy(place.take(state.values(), rows))
         return float(np.abs(fresh - kept).max())
+
+
+def nonzero_rows(c: np.ndarray) -> np.ndarray:
+    """The samples whose coefficients, one or one for each column, are not zero."""
+    return np.flatnonzero(c if c.ndim == 1 else c.any(axis=1))
 
 
 @dataclass
@@ -489,15 +507,23 @@ class Slopes:
     def violation(self) -> float:
         return max(0.0, self.top - self.low)
 
+    @property
+    def safe(self) -> Any:
+        """Which samples are at a bound that they would not leave for any multiplier between low and top."""
+        return (self.up < self.low) & (self.down > self.top)
+
 
 class State:
     """Coefficients c on the host and `there`, at the place; their image, true at the samples that are not at rest."""
 
     def __init__(self, kernel: Any, linear: np.ndarray, lower: np.ndarray, upper: np.ndarray, insensitivity: float):
-        self.kernel, self.place, self.xp = kernel, kernel.place, kernel.place.xp
+        self._keep(kernel, len(linear))
         self.e = insensitivity
         self.p, self.l, self.u = (self._there(values) for values in (linear, lower, upper))
-        self.jitter = self._there(fixed_jitter(len(linear)))
+
+    def _keep(self, kernel: Any, n_samples: int) -> None:
+        self.kernel, self.place, self.xp = kernel, kernel.place, kernel.place.xp
+        self.jitter = self._there(fixed_jitter(n_samples))
         self.chosen = np.empty(0, np.int64)
         self.active: np.ndarray | None = None
         self.resting: list[tuple[np.ndarray, np.ndarray]] = []  # samples, and the coefficients when they came to rest
@@ -513,14 +539,24 @@ class State:
         self.image = self.image_of(c) if image is None else image
 
     def image_of(self, c: np.ndarray) -> Any:
-        image, rows = self.kernel.zero(), np.flatnonzero(c)
+        image, rows = self.zero(), nonzero_rows(c)
         if len(rows):
-            self.kernel.add(image, rows, c[rows])
+            self.add(image, rows, c[rows])
         return image
 
-    def slopes(self) -> Slopes:
+    def zero(self) -> Any:
+        return self.kernel.zero()
+
+    def add(self, image: Any, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
+        self.kernel.add(image, rows, change, targets=targets)
+
+    def values(self) -> Any:
+        """K c; not true at samples at rest."""
+        return self.kernel.value(self.image, self.there)
+
+    def slopes(self) -> Any:
         xp, c = self.xp, self.there
-        gradient = self.p - self.kernel.value(self.image, self.there)  # not true at samples at rest
+        gradient = self.p - self.values()
         rises, falls = c < self.u, c > self.l
         if self.mask is not None:
             rises, falls = rises & self.mask, falls & self.mask
@@ -538,7 +574,7 @@ class State:
             return [float(value) for value in values]
         return self.place.numpy(self.xp.stack([self.xp.astype(value, self.xp.float64) for value in values])).tolist()
 
-    def certificate(self, slopes: Slopes) -> tuple[float, float, float]:
+    def certificate(self, slopes: Any) -> tuple[float, float, Any]:
         """Objective, gap at b, and the multiplier b, as `box_qp.survey` computes them."""
         xp, e, c, gradient, up, down = self.xp, self.e, self.there, slopes.gradient, slopes.up, slopes.down
         size = xp.abs(c)
@@ -562,7 +598,7 @@ class State:
         excess = xp.where(xp.isnan(excess) | counted, excess, 0.0)
         return objective, float(xp.sum(excess)), b
 
-    def choose(self, slopes: Slopes, size: int) -> np.ndarray:
+    def choose(self, slopes: Any, size: int) -> np.ndarray:
         """At most `size` samples, in increasing order, with the pair that violates most among them.
 
         Half of them are new, those that violate most on either side; the others are those of the last working set that
@@ -601,12 +637,12 @@ class State:
     def move(self, rows: np.ndarray, change: np.ndarray, new: np.ndarray) -> None:
         self.c[rows] = new
         self.place.put(self.there, rows, self._there(new))
-        self.kernel.add(self.image, rows, change, targets=self.active)
+        self.add(self.image, rows, change, targets=self.active)
 
-    def rest(self, slopes: Slopes) -> None:
+    def rest(self, slopes: Any) -> None:
         """Put samples to rest that are safe at their bound now and were so at the last look."""
         xp = self.xp
-        safe = (slopes.up < slopes.low) & (slopes.down > slopes.top)
+        safe = slopes.safe
         if self.mask is not None:
             safe = safe & self.mask
         if self.safe is not None:
@@ -623,8 +659,8 @@ class State:
     def wake(self) -> None:
         """Bring the image up to date at the samples at rest, and make them active."""
         for targets, before in self.resting:
-            rows = np.flatnonzero(self.c != before)
+            rows = nonzero_rows(self.c - before)
             if len(rows):
-                self.kernel.add(self.image, rows, self.c[rows] - before[rows], targets=targets)
+                self.add(self.image, rows, self.c[rows] - before[rows], targets=targets)
         self.active = self.mask = self.safe = None
         self.resting = []

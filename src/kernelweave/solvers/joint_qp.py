@@ -33,6 +33,8 @@ m_il is margins[i, l], alpha_i^l alpha[l, i], dJ / d alpha_i^l slope[l, i], C `R
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import clarabel
 import numpy as np
 import scipy.sparse as sp
@@ -132,43 +134,73 @@ def solve_joint_qp(
             wanted = tol
         if converged or idle > STALL or steps >= budget:
             break
-        done = problem.rounds(wanted, min(budget, problem.due) - steps)
+        done = problem.rounds(wanted, min(budget, problem.leaps.due) - steps)
         steps += done
         if done == 0:
             idle = STALL
         problem.refresh()
-        if steps >= problem.due:
-            problem.leap(steps)
+        if steps >= problem.leaps.due:
+            problem.leap(problem.leaps.next_point(steps))
             idle, best = 0, np.inf
     if not (np.isfinite(objective) and np.isfinite(gap)):
         raise ValueError("K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K")
     return Result(problem.coefficients(), objective, gap, steps, bool(converged), violation, bias)
 
 
+def checked_joint(shape, diagonal, labels, margins, bound):
+    """Labels, margins and bound as arrays; a `ValueError` where they do not fit a kernel, or are not finite."""
+    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    bound = np.ascontiguousarray(bound, dtype=np.float64)
+    margins = np.asarray(margins, dtype=np.float64)
+    n = len(labels)
+    if shape != (n, n) or margins.ndim != 2 or len(margins) != n or bound.shape != (n,):
+        raise ValueError(
+            f"K must be square and labels, margins, bound must match it, got shapes {shape}, "
+            f"{labels.shape}, {margins.shape} and {bound.shape}"
+        )
+    if n == 0 or labels.min() < 0 or labels.max() >= margins.shape[1]:
+        raise ValueError("labels must lie in 0 .. k - 1, k being the number of columns of margins")
+    if not (np.isfinite(margins).all() and np.isfinite(bound).all() and (bound >= 0).all()):
+        raise ValueError("margins and bound must be finite, bound not negative")
+    if not np.isfinite(diagonal).all():
+        raise ValueError("the diagonal of K contains NaN or infinity")
+    return labels, margins, bound
+
+
+def solve_within(
+    K: np.ndarray,
+    labels: np.ndarray,
+    bound: np.ndarray,
+    coef: np.ndarray,
+    slope: np.ndarray,
+    tol: float,
+    max_steps: int,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Steps among some samples, the others held fixed, from coefficients and slopes of shape (n, k), to a violation.
+
+    Every class keeps its sum. Returns coefficients, slopes and the number of steps.
+    """
+    problem = _Problem(K, labels, np.zeros_like(slope), bound)
+    problem.alpha = -coef.T.copy()
+    problem.alpha[labels, np.arange(len(labels))] = 0.0
+    problem.slope = np.zeros_like(problem.alpha)
+    problem._add(np.arange(len(labels)), problem.alpha)
+    within, problem.slope = problem.slope, np.ascontiguousarray(slope.T)
+    problem.slope[labels, np.arange(len(labels))] = 0.0
+    problem.margins = problem.slope - within  # with what comes of the other samples
+    steps = problem.rounds(tol, max_steps)
+    return problem.coefficients(), problem.slope.T, steps
+
+
 class _Problem:
     def __init__(self, K, labels, margins, bound):
         self.K = as_float(K)
-        self.labels = np.ascontiguousarray(labels, dtype=np.int64)
-        self.bound = np.ascontiguousarray(bound, dtype=np.float64)
-        margins = np.asarray(margins, dtype=np.float64)
+        self.labels, margins, self.bound = checked_joint(self.K.shape, self.K.diagonal(), labels, margins, bound)
         n = len(self.labels)
-        if self.K.shape != (n, n) or margins.ndim != 2 or len(margins) != n or self.bound.shape != (n,):
-            raise ValueError(
-                f"K must be square and labels, margins, bound must match it, got shapes {self.K.shape}, "
-                f"{self.labels.shape}, {margins.shape} and {self.bound.shape}"
-            )
-        if n == 0 or self.labels.min() < 0 or self.labels.max() >= margins.shape[1]:
-            raise ValueError("labels must lie in 0 .. k - 1, k being the number of columns of margins")
-        if not (np.isfinite(margins).all() and np.isfinite(self.bound).all() and (self.bound >= 0).all()):
-            raise ValueError("margins and bound must be finite, bound not negative")
-        if not np.isfinite(self.K.diagonal()).all():
-            raise ValueError("the diagonal of K contains NaN or infinity")
         self.margins = np.ascontiguousarray(margins.T)
         self.margins[self.labels, np.arange(n)] = 0.0
         self.scale = float(np.abs(self.K.diagonal()).max())
-        self.due: float = PATIENCE  # when, after which share of K, and by which factor the next interior point comes
-        self.shares = list(RANKS)
-        self.factor: np.ndarray | None = None
+        self.leaps = Leaps(self.K.__getitem__, self.K.diagonal(), self.labels, self.margins, self.bound)
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
@@ -186,7 +218,7 @@ class _Problem:
             self.begin(None)
 
     def coefficients(self):
-        return _signed(self.alpha, self.labels)
+        return signed(self.alpha, self.labels)
 
     def refresh(self):
         """Slopes anew, and balanced classes, without what rounding has done to them."""
@@ -204,14 +236,7 @@ class _Problem:
         fitted = mean_biases(*arrays, bias)
         if gap_of(*arrays, fitted) < gap_of(*arrays, bias):
             bias = fitted
-        gap = gap_of(*arrays, bias)
-        for _ in range(3):
-            polished = bias.copy()
-            polish_biases(*arrays, polished)
-            less = gap_of(*arrays, polished)
-            if not less < 0.99 * gap:
-                break
-            bias, gap = polished, less
+        gap, bias = polished_gap(*arrays, bias, gap_of(*arrays, bias))
         return self._objective(), gap, bias - bias.mean(), max(0.0, mean)
 
     def rounds(self, tol, budget):
@@ -237,22 +262,8 @@ class _Problem:
             best = min(best, mean)
         return steps
 
-    def leap(self, steps):
-        """To the interior point that is due, if it is better; the next is due after as many steps as it is worth."""
-        k, rank = len(self.margins), 0
-        if self.factor is not None:
-            rank = self.factor.shape[1]
-            self._try(solve_interior(self.factor, self.labels, self.margins, self.bound))
-        self.due = np.inf
-        while self.shares and self.due == np.inf:
-            self.factor = low_rank_factor(self.K, k, self.shares.pop(0))
-            if self.factor is None:
-                break
-            if self.factor.shape[1] > rank:
-                self.due = steps + max(PATIENCE, steps_worth(self.factor, k))
-
-    def _try(self, alpha):
-        """Go on from this alpha, once its free entries make up for the others' way to the bounds, if it is better."""
+    def leap(self, alpha):
+        """Go on from an interior point, once its free entries make up for the others' way to the bounds, if better."""
         if alpha is None:
             return
         old, before = (self.alpha, self.slope), self._objective()
@@ -289,12 +300,12 @@ class _Problem:
         return steps
 
     def _add(self, rows, change):
-        signed = _signed(change if change.shape[1] == len(rows) else change[:, rows], self.labels[rows])
-        moved = np.flatnonzero(signed.any(axis=1))
+        C = signed(change if change.shape[1] == len(rows) else change[:, rows], self.labels[rows])
+        moved = np.flatnonzero(C.any(axis=1))
         F = np.zeros((len(self.labels), len(self.margins)))
         for first in range(0, len(moved), CHUNK):
             part = moved[first : first + CHUNK]
-            F += self.K[rows[part]].T @ signed[part]
+            F += self.K[rows[part]].T @ C[part]
         self.slope += F.T
         self.slope -= F[np.arange(len(F)), self.labels]
 
@@ -347,12 +358,25 @@ class _Problem:
         return steps
 
 
+def polished_gap(alpha, slope, labels, bound, bias, gap):
+    """A gap that is not larger, and its biases, after a few sweeps of `polish_biases`."""
+    arrays = (alpha, slope, labels, bound)
+    for _ in range(3):
+        polished = bias.copy()
+        polish_biases(*arrays, polished)
+        less = gap_of(*arrays, polished)
+        if not less < 0.99 * gap:
+            break
+        bias, gap = polished, less
+    return gap, bias
+
+
 def _settled(old, new):
     free = np.count_nonzero(new)
     return 0 < free <= MOST_FREE and np.count_nonzero(old != new) <= SETTLED * free + FEW
 
 
-def _signed(alpha, labels):
+def signed(alpha, labels):
     """C[i, l] = [y_i = l] A_i - alpha_i^l of shape (n, k), thesis (1.10), from alpha of shape (k, n)."""
     C = -alpha.T
     C[np.arange(len(labels)), labels] = alpha.sum(axis=0)
@@ -401,24 +425,61 @@ def _path(flow, source, sinks):
     return None
 
 
-def low_rank_factor(K: np.ndarray, n_classes: int, share: float) -> np.ndarray | None:
+class Leaps:
+    """Interior points of a kernel of low rank, given by its rows: the next is due after as many steps as it is worth.
+
+    `due` is when, `shares` after which share of K, and `factor` by which factor the next one comes.
+    """
+
+    def __init__(
+        self,
+        row: Callable[[int], np.ndarray],
+        diagonal: np.ndarray,
+        labels: np.ndarray,
+        margins: np.ndarray,
+        bound: np.ndarray,
+    ):
+        self.row, self.diagonal, self.problem = row, diagonal, (labels, margins, bound)
+        self.due: float = PATIENCE
+        self.shares = list(RANKS)
+        self.factor: np.ndarray | None = None
+
+    def next_point(self, steps: int) -> np.ndarray | None:
+        """Alpha of shape (k, n) by the factor that there is, if one is, and the next factor."""
+        alpha, rank, n_classes = None, 0, len(self.problem[1])
+        if self.factor is not None:
+            rank = self.factor.shape[1]
+            alpha = solve_interior(self.factor, *self.problem)
+        self.due = np.inf
+        while self.shares and self.due == np.inf:
+            self.factor = low_rank_factor(self.row, self.diagonal, n_classes, self.shares.pop(0))
+            if self.factor is None:
+                break
+            if self.factor.shape[1] > rank:
+                self.due = steps + max(PATIENCE, steps_worth(self.factor, n_classes))
+        return alpha
+
+
+def low_rank_factor(
+    row: Callable[[int], np.ndarray], diagonal: np.ndarray, n_classes: int, share: float
+) -> np.ndarray | None:
     """L of shape (n, r), K - L L' being positive semidefinite and at most `share` of the largest entry of K.
 
     By pivoted Cholesky, which reads r rows of K; None where r is too large for `solve_interior`.
     """
-    n = len(K)
+    n = len(diagonal)
     most = min(MOST_ROWS // n_classes - 1, MOST_ENTRIES // (2 * n * n_classes))
-    rest = K.diagonal().astype(np.float64)
-    enough = max(share, 8.0 * np.finfo(K.dtype).eps) * rest.max()
+    rest = diagonal.astype(np.float64)
+    enough = max(share, 8.0 * np.finfo(diagonal.dtype).eps) * rest.max()
     rows = np.empty((0, n))
     pivot = int(rest.argmax())
     while not rest[pivot] <= enough:
         if len(rows) >= most or not np.isfinite(rest[pivot]):
             return None
-        row = (K[pivot] - rows[:, pivot] @ rows) / np.sqrt(rest[pivot])
-        rest = np.maximum(rest - row**2, 0.0)
+        found = (row(pivot) - rows[:, pivot] @ rows) / np.sqrt(rest[pivot])
+        rest = np.maximum(rest - found**2, 0.0)
         rest[pivot] = 0.0
-        rows = np.vstack([rows, row])
+        rows = np.vstack([rows, found])
         pivot = int(rest.argmax())
     return rows.T
 

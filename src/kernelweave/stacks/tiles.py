@@ -165,10 +165,10 @@ class TileSums(ExactSums):
         columns, rows = np.nonzero(coef.T)
         values = [np.empty((0, self.n_kernels))]
         for index, solution in outputs:
-            for c in solution.coef.T:
+            for c, image in zip(solution.coef.T, solution.images, strict=True):
                 if c.any():
                     kernel = self._latest if len(index) == self.n_samples else self._latest.subset(index)
-                    image = solution.image if kernel.reuses(solution.image) else kernel.image(c)
+                    image = image if kernel.reuses(image) else kernel.image(c)
                     values.append(kernel.images_at(image, np.flatnonzero(c)))
         return Images(rows, columns, coef[rows, columns], np.concatenate(values).T)
 
@@ -192,8 +192,10 @@ def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarra
 
     None where an output holds no images, or images of some of the samples only. `place` is that of the images.
     """
-    outputs = solution.outputs or (solution,)
-    for output in outputs:
-        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
-            return None
-    return np.stack([place.numpy(place.take(output.image.values, rows)) for output in outputs], axis=2)
+    found = []
+    for output in solution.outputs or (solution,):
+        for image in output.images:
+            if image is None or image.values.ndim != 2 or len(output.coef) != len(solution.coef):
+                return None
+            found.append(place.numpy(place.take(image.values, rows)))
+    return np.stack(found, axis=2)

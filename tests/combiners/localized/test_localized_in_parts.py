@@ -21,6 +21,7 @@ from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.kernels.tiles.stack import TileStack
 from kernelweave.machines import (
     BinaryMachine,
+    JointMachine,
     OneClassMachine,
     OneVsAllMachine,
     OneVsOneMachine,
@@ -45,6 +46,7 @@ MACHINES = {
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),
+    "joint": JointMachine(LABELS, BOUND),
 }
 GATES = [Softmax(), Sigmoid(), GaussianGate(), ClusterGate(n_clusters=3), InstanceGate()]
 GATES += [Softmax(norm="paper"), Sigmoid(norm="paper")]
@@ -88,7 +90,7 @@ def test_gradient_through_the_machine_solved_again(machine, gate):
 
 def test_kept_images_are_read_and_not_computed_again(monkeypatch):
     family, theta = prepared("lazy")
-    for machine in (MACHINES["binary"], MACHINES["one-vs-all"]):
+    for machine in (MACHINES["binary"], MACHINES["one-vs-all"], MACHINES["joint"]):
         kernel = family.at(theta)
         solution = machine.solve(kernel.operand())
         expected = family.pullback(kernel, solution.coef)
@@ -115,6 +117,7 @@ FITS = {
     "instance": (Localized(InstanceGate()), "binary"),
     "classes": (Localized(l2=0.1), "one-vs-all"),
     "pairs": (Localized(l2=0.1), "one-vs-one"),
+    "joint": (Localized(l2=0.1), "joint"),
     "novelty": (Localized(), "one-class"),
     "kernel map": (Localized(inputs=KernelMap(Gaussian(scale=2.0), n_landmarks=5), l2=0.1), "binary"),
     "settled": (Localized(l2=np.inf), "binary"),

@@ -11,6 +11,7 @@ from kernelweave.combiners import FitControl, GaussianGate, InstanceGate, Projec
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, LazyStorageError, Linear, Polynomial, Precomputed
 from kernelweave.machines import (
     BinaryMachine,
+    JointMachine,
     OneClassMachine,
     OneVsAllMachine,
     OneVsOneMachine,
@@ -61,6 +62,7 @@ MACHINES = {
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),
+    "joint": JointMachine(LABELS, BOUND),
 }
 GATINGS = {
     "none": {"gating": None},

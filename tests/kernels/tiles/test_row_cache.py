@@ -61,8 +61,9 @@ def test_the_rows_used_longest_ago_go_first():
     K += K.T
     cache, filled = matrix_cache(4, K)
     asked = [[0, 1], [2, 3], [0], [4, 5], [0, 1], [5, 6, 7, 8]]
-    for rows in asked:
-        rows, change = np.array(rows), rng.normal(size=len(rows))
+    for number, rows in enumerate(asked):
+        rows, change = np.array(rows), rng.normal(size=(len(rows), 3))
+        change = change[:, 0] if number % 2 else change  # one column, or several
         np.testing.assert_allclose(cache.times(rows, change), K[:, rows] @ change, rtol=1e-13, atol=1e-14)
         kept = np.flatnonzero(cache.position >= 0)
         np.testing.assert_array_equal(cache.slots[cache.position[kept]], K[kept])

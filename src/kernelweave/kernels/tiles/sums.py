@@ -88,19 +88,20 @@ class RowCache:
         self.position[missing] = free
 
     def times(self, rows: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """K[:, rows] change, of shape (n_samples,), summed in float64; rows that are not kept are computed."""
-        found = np.zeros(len(self.position))
-        change = np.ascontiguousarray(change, dtype=np.float64)
+        """K[:, rows] change, summed in float64; rows that are not kept are computed. A vector, or several columns."""
+        columns = np.ascontiguousarray(np.atleast_2d(change.T), dtype=np.float64)
+        found = np.zeros((len(columns), len(self.position)))
         with self.lock:
             self.keep(rows)
             positions = self.position[rows]
 
             def work(task: int, scratch: Scratch) -> None:
                 first = task * SUMMED
-                add_rows(self.slots, positions, change, found[first : first + SUMMED], first)
+                for coef, total in zip(columns, found, strict=True):
+                    add_rows(self.slots, positions, coef, total[first : first + SUMMED], first)
 
-            in_threads(work, -(-len(found) // SUMMED))
-        return found
+            in_threads(work, -(-found.shape[1] // SUMMED))
+        return found[0] if change.ndim == 1 else found.T
 
 
 def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) -> int:
@@ -153,7 +154,7 @@ class TiledMatrix(ABC):
 
     @abstractmethod
     def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
-        """By how much an image changes at some samples."""
+        """By how much images change at some samples: (n_targets, ..., n_columns) for change of (n_rows, n_columns)."""
 
     @abstractmethod
     def _rows_to_keep(self) -> tuple[np.dtype, Callable[[], Fill]] | None:
@@ -203,12 +204,19 @@ class TiledMatrix(ABC):
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place, after the coefficients of some rows changed by so much."""
+        self.add_columns([image], rows, change[:, None], targets)
+
+    def add_columns(
+        self, images: Sequence[Image], rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None
+    ) -> None:
+        """`add` to an image for each column of coefficients, by one product; change is (n_rows, n_columns)."""
         wanted = self.n_samples if targets is None else len(targets)
         if self.cache is not None and self.cache.serves(len(rows), wanted):
             found = self.place.take(self.cache.times(rows, change), targets)
         else:
             found = self._changed(targets, rows, change)
-        self.place.add(image.values, targets, found)
+        for column, image in enumerate(images):
+            self.place.add(image.values, targets, found[..., column])
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
@@ -308,12 +316,14 @@ class TiledSum(TiledMatrix):
 
     def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
         place = self.place
-        V = (place.take(self.there, rows) * place.asarray(change, "float64")[:, None])[:, :, None]
-        found = self.tiles.images(targets, rows, V, None if self.keeps_images else self.used)[:, :, 0]
+        V = place.take(self.there, rows)[:, :, None] * place.asarray(change, "float64")[:, None, :]
+        found = self.tiles.images(targets, rows, V, None if self.keeps_images else self.used)
         return found if self.keeps_images else self._summed(found, targets)
 
     def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
-        return self.place.xp.sum(images * self.place.take(self.weighted, targets), axis=1)
+        """The kernels' images added up, of shape (n_targets,), or (n_targets, n_columns) of several columns."""
+        weighted = self.place.take(self.weighted, targets)
+        return self.place.xp.sum(images * (weighted if images.ndim == 2 else weighted[:, :, None]), axis=1)
 
     @cached_property
     def weighted(self) -> Any:
@@ -447,7 +457,7 @@ class TiledFunction(TiledMatrix):
         return values
 
     def _changed(self, targets: np.ndarray | None, rows: np.ndarray, change: np.ndarray) -> Any:
-        return self.times(targets, rows, self.place.asarray(change[:, None], "float64"))[:, 0]
+        return self.times(targets, rows, self.place.asarray(change, "float64"))
 
     def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
         xp, place = self.place.xp, self.place
