@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from math import isnan
 from typing import Any
 
@@ -206,7 +207,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self._store_summary(kernel, samples, support)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
-        history = pd.DataFrame(kernel.history)
+        history = _table(kernel.history)
         if isinstance(self.combiner_, PerOutput):
             names = self._output_names()
             history["output"] = pd.Series([names[place] for place in history["output"]], dtype=object)
@@ -377,6 +378,21 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
                 where = f"{path}._state.rows[{place}]"
                 check_whole(rows, where, below=n_features, of="features")
                 expect(sum(found.n_features for found in own.maps), len(rows), where, "features")
+
+
+def _table(rows: list[dict[str, float]]) -> pd.DataFrame:
+    """``DataFrame(rows)``, in half the time where all rows have the same few names."""
+    names = tuple(rows[0]) if rows else ()
+    if not names or any(tuple(row) != names for row in rows):
+        return pd.DataFrame(rows)
+    table = pd.DataFrame({place: np.array([row[name] for row in rows]) for place, name in enumerate(names)})
+    table.columns = _index(names)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _index(names: tuple[str, ...]) -> pd.Index:
+    return pd.Index(names)
 
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:

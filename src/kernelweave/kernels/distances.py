@@ -183,16 +183,17 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
     if not total > 0.0:
         return 0.0
     if not sp.issparse(A):
+        A = np.ascontiguousarray(A.T)  # column by column, which loops take in order
         largest = _largest_entries(A)
-        A = A - A[0]  # so that constant columns are exactly 0
-        A -= sample_weight @ A / total
+        A = A - A[:, :1]  # so that constant columns are exactly 0
+        A -= (A @ sample_weight / total)[:, None]
         left = _largest_entries(A)
         constant = left <= _SAME_VALUE * largest
         if constant.any():
-            A[:, constant] = 0.0
+            A[constant] = 0.0
         size = binary_unit(float(left.max(initial=0.0, where=~constant)))
         A /= size
-        return size * float(np.sqrt(sample_weight @ squared_norms(A) / total))
+        return size * float(np.sqrt(np.einsum("ji,ji,i->", A, A, sample_weight) / total))
     A = A.tocsc(copy=True)
     A.sum_duplicates()
     stored = np.diff(A.indptr)
@@ -207,8 +208,8 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
 
 
 def _largest_entries(A: np.ndarray) -> np.ndarray:
-    """The largest size of the entries of each column."""
-    return np.maximum(A.max(axis=0, initial=0.0), -A.min(axis=0, initial=0.0))
+    """The largest size of the entries of each row."""
+    return np.maximum(A.max(axis=1, initial=0.0), -A.min(axis=1, initial=0.0))
 
 
 def largest_entry(A: Any) -> float:

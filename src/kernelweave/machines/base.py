@@ -57,6 +57,7 @@ from ..solvers.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_
 
 TERMS = ("linear", "lower", "upper", "quadratic")
 
+MOST_VALUES = 0.35  # of a matrix, whose symmetric half is made otherwise: where a solve on few rows ends
 BEYOND = 1e-9  # of the largest coefficient: what rounding may leave outside of the bounds
 
 
@@ -415,6 +416,14 @@ class Machine(ABC):
         """
         return None
 
+    def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
+        """Solve on a kernel in parts, which a function makes, while few of its values are needed; `tol` as in `solve`.
+
+        A solution that has not converged is a start for the whole matrix. None where the machine has no such way, or
+        the function gives None.
+        """
+        return None
+
     def matrix(self, K: np.ndarray | KernelInParts) -> np.ndarray:
         """Return the Gram matrix K as an array; a `ValueError` for a kernel in parts, or one of another shape."""
         n = self.n_samples
@@ -579,6 +588,16 @@ class PlainMachine(Machine):
             kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
         )
         return None if result is None else solution_of(result, self.unit)
+
+    def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
+        """None for a smooth loss, under which few coefficients are zero, and where they add up to something."""
+        problem, first = self.problem(), self.first(None)
+        if not self.has_box_dual or "quadratic" in problem or problem["total"] != 0.0:
+            return None
+        K, start = kernel(), None if first is None else first[:, 0]
+        if K is None:
+            return None
+        return solution_of(solve_in_parts(K, **problem, start=start, tol=tol * self.unit, most=MOST_VALUES), self.unit)
 
     def programs(self) -> list[DualProgram]:
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
