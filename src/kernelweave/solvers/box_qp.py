@@ -449,9 +449,13 @@ def partners(kernel, c, gradient, lower, upper, insensitivity, raised, lowered):
         yield int(np.argmax(np.maximum(slopes, 0.0) ** 2 / curvature))
 
 
-@lru_cache(maxsize=8)
 def fixed_jitter(n):
     """Numbers in [0, 1) from a fixed state: results are a function of the arrays alone."""
+    return _fixed_numbers(1 << max(0, n - 1).bit_length())[:n]
+
+
+@lru_cache(maxsize=8)
+def _fixed_numbers(n):
     return np.random.RandomState(0).random_sample(n)
 
 

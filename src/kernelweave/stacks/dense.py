@@ -459,7 +459,7 @@ class Matrices(ExactStack):
         values = np.zeros((len(rows), coef.shape[1]))
         for m in range(self.n_kernels):
             if at is None:
-                block = self.matrices()[m][np.ix_(rows, columns)]
+                block = self.matrices()[m][rows][:, columns]
             else:
                 block = at.kernels[m].cross(at.points[m][rows], at.points[m][columns])
             values += gates[rows, m, None] * (block @ (gates[columns, m, None] * coef))
