@@ -211,7 +211,7 @@ def _begin(K, linear, lower, upper, total, insensitivity, start):
         objective, gap, _, _ = certify(c, gradient, linear, lower, upper, insensitivity)
         if not worse_than_nothing(objective, gap, lower, upper, total, np.max(K.diagonal())):
             return c, gradient
-    c = cold_start(linear, lower, upper, total, lambda rows, missing: missing * K[rows].mean(axis=0))
+    c = cold_start(linear, lower, upper, total, lambda rows, missing: product(K, rows, missing / len(rows)))
     return c, _gradient(K, linear, c)
 
 
@@ -231,7 +231,7 @@ def cold_start(linear, lower, upper, total, rough_image):
     missing = total - c.sum()
     if missing == 0.0:
         return c
-    rows = np.unique(np.linspace(0, len(c) - 1, 32).astype(int))
+    rows = np.arange(len(c)) if len(c) <= 32 else np.linspace(0, len(c) - 1, 32).astype(int)
     preference = np.sign(missing) * (linear - rough_image(rows, missing))
     order = np.argsort(-preference, kind="stable")
     room = (upper - c if missing > 0 else c - lower)[order]
@@ -257,6 +257,13 @@ def feasible(start, lower, upper, total):
         if room.sum() > 0.0:
             c -= np.sign(excess) * room * min(1.0, abs(excess) / room.sum())
     return np.clip(c, lower, upper)
+
+
+def product(K, rows, coef):
+    """K c, where c is zero but for these entries, or for one number at these rows; K is symmetric."""
+    image = np.zeros(len(K))
+    subtract_rows(as_rows(K), rows, np.zeros(len(rows)) - coef, image)
+    return image
 
 
 def _gradient(K, linear, c):
@@ -470,7 +477,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
     n = len(c)
     jitter = fixed_jitter(n) if n > LEAST else None
     rank = np.empty(n)
-    space = np.empty(0, K.dtype)
+    space, slot = np.empty(0, K.dtype), np.empty(n + 1, np.int64)
     lengths = np.sqrt(np.abs(diagonal))
     length = np.dot(lengths, np.abs(c))
     largest = lengths.max() ** 2
@@ -487,9 +494,10 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         if len(space) < m * m:
             space = np.empty(m * m, K.dtype)
         new = c[block]
+        slot[: m + 1] = -1
         inner = 0.9 * tol if m == n or top - low < FINAL * tol else INNER * (top - low)
         steps += solve_block(
-            (K, block, space[: m * m].reshape(m, m), np.full(m + 1, -1)),
+            (K, block, space[: m * m].reshape(m, m), slot[: m + 1]),
             diagonal[block],
             (new, gradient[block], lower[block], upper[block], insensitivity),
             inner,
