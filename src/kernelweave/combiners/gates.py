@@ -191,7 +191,7 @@ def parameters_like(theta: Any, codes: Any) -> Any:
 
 
 def _by_samples(codes: Any) -> bool:
-    """In which order BLAS takes less time: half of it for many inputs in double precision, two thirds for others."""
+    # the order in which BLAS takes less time: half of it for many inputs in double precision, two thirds for others
     return codes.shape[1] >= MANY_INPUTS and codes.dtype == place_of(codes).xp.float64
 
 

@@ -195,7 +195,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self.intercept_ = solution.intercept
         weights = kernel.weights()
         if weights.ndim == 1:
-            self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
+            self.kernel_weights_ = pd.Series(weights, _index(tuple(stack.names)), copy=True)
         else:
             self.kernel_weights_ = pd.DataFrame(weights, self._output_names(), stack.names, copy=True)
         self.objective_ = solution.objective
@@ -381,7 +381,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
 
 def _table(rows: list[dict[str, float]]) -> pd.DataFrame:
-    """``DataFrame(rows)``, in half the time where all rows have the same few names."""
+    # as DataFrame(rows), in half the time where all rows have the same names
     names = tuple(rows[0]) if rows else ()
     if not names or any(tuple(row) != names for row in rows):
         return pd.DataFrame(rows)
@@ -390,8 +390,12 @@ def _table(rows: list[dict[str, float]]) -> pd.DataFrame:
     return table
 
 
-@lru_cache(maxsize=64)
 def _index(names: tuple[str, ...]) -> pd.Index:
+    return _made_once(names).view()  # so that names that users give to one are its own
+
+
+@lru_cache(maxsize=64)
+def _made_once(names: tuple[str, ...]) -> pd.Index:
     return pd.Index(names)
 
 

@@ -208,7 +208,6 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
 
 
 def _largest_entries(A: np.ndarray) -> np.ndarray:
-    """The largest size of the entries of each row."""
     return np.maximum(A.max(axis=1, initial=0.0), -A.min(axis=1, initial=0.0))
 
 
@@ -325,9 +324,16 @@ def _exponent_factors(A: np.ndarray, B: np.ndarray, scale: float) -> tuple[np.nd
     V = B / unit
     centre = V.mean(axis=0) if len(V) else 0.0
     V = (V - centre) * gain
-    U = V if same else (A / unit - centre) * gain
-    left = np.hstack([U, -0.5 * squared_norms(U)[:, None], np.ones((len(U), 1))])
-    return left, np.hstack([V, np.ones((len(V), 1)), -0.5 * squared_norms(V)[:, None]])
+    left = _with_norms(V if same else (A / unit - centre) * gain)
+    right = left.copy() if same else _with_norms(V)
+    right[:, -2:] = right[:, [-1, -2]]
+    return left, right
+
+
+def _with_norms(U: np.ndarray) -> np.ndarray:
+    found = np.empty((len(U), U.shape[1] + 2))
+    found[:, :-2], found[:, -2], found[:, -1] = U, -0.5 * squared_norms(U), 1.0
+    return found
 
 
 def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

@@ -417,11 +417,7 @@ class Machine(ABC):
         return None
 
     def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
-        """Solve on a kernel in parts, which a function makes, while few of its values are needed; `tol` as in `solve`.
-
-        A solution that has not converged is a start for the whole matrix. None where the machine has no such way, or
-        the function gives None.
-        """
+        """Solve on a kernel in parts, which a function makes, if few values do; else a start for `solve`, or None."""
         return None
 
     def matrix(self, K: np.ndarray | KernelInParts) -> np.ndarray:
@@ -590,10 +586,9 @@ class PlainMachine(Machine):
         return None if result is None else solution_of(result, self.unit)
 
     def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
-        """None for a smooth loss, under which few coefficients are zero, and where they add up to something."""
         problem, first = self.problem(), self.first(None)
         if not self.has_box_dual or "quadratic" in problem or problem["total"] != 0.0:
-            return None
+            return None  # under a smooth loss few coefficients are zero
         K, start = kernel(), None if first is None else first[:, 0]
         if K is None:
             return None

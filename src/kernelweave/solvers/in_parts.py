@@ -153,10 +153,9 @@ def solve_in_parts(
     """Solve the box QP on a kernel in parts; parameters and result are those of `solve_box_qp`.
 
     `image` is that of the start, where the kernel has stored it; the result has the `image` of the solution. There are
-    at most ``max(10_000_000, 1000 n)`` pair updates by default. `most` is for a kernel of which a whole matrix could be
-    made instead: the share of its values after which the solve ends where it is, without a certificate; it ends so as
-    well where most samples of the first working set have coefficients, or values are not finite. Memory: a dozen
-    vectors, the working set's block, and what the kernel needs for an image.
+    at most ``max(10_000_000, 1000 n)`` pair updates by default. `most` is the share of
+    the kernel's values after which, or where most samples of the first working set have coefficients or values are not
+    finite, the solve ends without a certificate. Memory: a dozen vectors, the working set's block, and an image.
     """
     n = kernel.n_samples
     linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)
@@ -337,7 +336,6 @@ class _Solve:
             state.move(*self.moved[:3])
 
     def _are_few(self, rows: np.ndarray, moved: np.ndarray, new: np.ndarray) -> bool:
-        """Whether the values that were computed, with those of the rows that moved, are within what may be."""
         if self.most is None:
             return True
         self.known[rows[moved]] = True

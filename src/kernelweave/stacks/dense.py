@@ -404,7 +404,6 @@ class Matrices(ExactStack):
         return TiledSum(self.at(HOST).in_parts(), np.ones((self.n_samples, self.n_kernels)), eta)
 
     def _is_pointwise(self, m: int) -> bool:
-        """Whether kernel m is a function of distances of feature vectors, whose values need no repair."""
         function = declared(self.kernels[m], "point_function") if self.kernels[m].is_stationary else None
         return function is not None and self.repairs[m].trusted
 

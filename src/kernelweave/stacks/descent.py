@@ -101,10 +101,7 @@ class DescentRun(ABC):
             self.loop = dataclasses.replace(self.loop, control=dataclasses.replace(control, tol=factor * control.tol))
 
     def go_on(self) -> Descent | None:
-        """Minimise again from where the last descent ended, under another weight of a penalty that is quadratic.
-
-        None, the default, where nothing but theta is there to begin with.
-        """
+        """Minimise from where the last descent ended, under another weight of a quadratic penalty, if possible."""
         return None
 
     @abstractmethod
@@ -203,14 +200,14 @@ class NestedDescent(DescentRun):
         return self.watched(end)
 
     def _penalized(self) -> list[np.ndarray]:
-        """Of which the penalty changes with its weight: the last position, and the steps that tell of the curvature."""
+        # the last position, and the steps that tell of the curvature
         assert self.point is not None
         return [self.point.position, *(() if self.model is None else (step for step, _ in self.model.pairs))]
 
     def go_on(self) -> Descent | None:
-        """The machine is solved there, and a quadratic penalty bends by its own gradient along each step."""
         if self.model is None or self.point is None or not self.family.domain().everywhere:
             return None
+        # the machine is solved there, and a quadratic penalty bends by its own gradient along each step
         found = [self.family.penalty(each) for each in self._penalized()]
         (value, slope), *bends = [(a - b, x - y) for (a, x), (b, y) in zip(found, self.penalties, strict=True)]
         self.model.bent([bend for _, bend in bends])

@@ -193,7 +193,7 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
 
 
 def _is_vector(y: Any) -> bool:
-    """Whether y is what scikit-learn's checks, which take longer than a small fit, would make of it."""
+    # what scikit-learn's checks, which take long beside a small fit, would make of it
     return type(y) is np.ndarray and y.ndim == 1 and len(y) > 0 and y.dtype.kind in "biuf"
 
 
