@@ -171,9 +171,11 @@ def test_the_same_solution(n_rows):
 
 
 def test_kernels_that_keep_none(monkeypatch):
-    one = TiledSum(stack_of([Gaussian([0, 1])], N).in_parts(), np.ones((N, 1)))
-    assert one.cache is not None  # rows of few samples are short
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    double = KernelStack([Gaussian()], dtype="float64", storage="lazy").fit(X).in_parts()
+    assert TiledSum(double, np.ones((N, 1))).cache is not None  # rows of few samples are short
     monkeypatch.setattr(host, "FEW_SAMPLES", N - 1)
+    assert TiledSum(double, np.ones((N, 1))).cache is None
     assert sum_of(N, keeps_images=True).cache is None
     for only, kept in ((Gaussian([0, 1]), False), (Polynomial([0, 1]), False), (Laplacian([0, 1]), True)):
         parts = stack_of([only], N).in_parts()

@@ -279,7 +279,11 @@ def pays(sources: Sequence[Source]) -> bool:
     if len(sources) != 1:
         return len(sources) > 1
     only = sources[0]
-    return only.n_rows <= FEW_SAMPLES or not (isinstance(only, PointSource) and only.function.kind in CHEAP)
+    if not (isinstance(only, PointSource) and only.function.kind in CHEAP):
+        return True
+    # In double precision, where whole matrices are an alternative; others cost what they did.
+    few = only.n_rows <= FEW_SAMPLES and only.rows.features.dtype == np.float64
+    return few and only.function.kind == "gaussian"
 
 
 def precision_of(sources: Sequence[Source]) -> np.dtype:
