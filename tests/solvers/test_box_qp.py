@@ -5,7 +5,7 @@ import pytest
 
 from cases import each
 from kernelweave.solvers import solve_box_qp
-from kernelweave.solvers.box_qp import _refresh
+from kernelweave.solvers.box_qp import _refresh, product
 from reference_qp import (
     clarabel_optimum,
     dual_objective,
@@ -267,3 +267,14 @@ def test_bad_input_is_named(change, message):
     good = dict(K=np.eye(2), linear=np.ones(2), lower=np.zeros(2), upper=np.ones(2), total=1.0)
     with pytest.raises(ValueError, match=message):
         solve_box_qp(**{**good, **change})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", "CF")
+def test_products_with_some_rows(dtype, order):
+    A = np.random.default_rng(0).normal(size=(9, 9))
+    K = np.array(A + A.T, dtype=dtype, order=order)
+    rows, coef = np.array([7, 0, 3, 2, 5]), np.linspace(-1.0, 2.0, 5)
+    np.testing.assert_allclose(product(K, rows, coef), K[:, rows] @ coef, rtol=1e-6 if dtype == "float32" else 1e-14)
+    np.testing.assert_allclose(product(K, rows, 0.5), 0.5 * K[:, rows].sum(axis=1), rtol=1e-5, atol=1e-6)
+    assert not product(K, rows[:0], coef[:0]).any()

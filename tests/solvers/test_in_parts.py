@@ -72,6 +72,31 @@ def test_optimum_is_that_of_the_whole_problem(kind, C, place_of):
     assert result.steps > 0 and max(map(len, kernel.blocks)) <= 48
 
 
+def test_where_few_values_may_be_computed(monkeypatch):
+    """Two clouds have few support vectors; where there are many, or too many rows are needed, the solve ends early."""
+    monkeypatch.setattr(in_parts, "FEWEST", 32)
+    X = samples()
+    y = np.where(np.arange(N) % 2, 1.0, -1.0)
+    given = (y, np.minimum(y, 0.0), np.maximum(y, 0.0), 0.0, 0.0)
+    few, many = gaussian(X + 1.2 * y[:, None]), gaussian(X + 0.1 * y[:, None])
+    kernel = DenseParts(few)
+    result = solve_in_parts(kernel, *given, tol=1e-6, most=0.5)
+    check(result, few, given, None)
+    assert result.converged and result.violation <= 1e-6 and max(map(len, kernel.blocks)) == 37  # an eighth
+    for K, most in ((many, 0.5), (few, 0.05)):
+        kernel = DenseParts(K)
+        ended = solve_in_parts(kernel, *given, tol=1e-6, most=most)
+        assert not ended.converged and np.isinf(ended.gap)
+        assert len(kernel.blocks) == 1 if K is many else len(kernel.blocks) < result.rounds
+        c = ended.solution
+        assert c.any() and c.sum() == pytest.approx(0.0, abs=1e-9) and (given[1] <= c).all() and (c <= given[2]).all()
+        again = solve_box_qp(K, *given, start=c, tol=1e-6)
+        assert again.converged and again.steps < solve_box_qp(K, *given, tol=1e-6).steps
+    few[3] = few[:, 3] = np.inf
+    np.fill_diagonal(few, 1.0)
+    assert not solve_in_parts(DenseParts(few), *given, most=0.9).converged
+
+
 @in_every_place
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_diagonal_beside_the_kernel(kind, place_of):

@@ -28,14 +28,14 @@ from ..kernels import Kernel, KernelStack
 from ..kernels.completion import CompletedStack
 from ..machines import Machine
 from ..stacks import FitControl, TrainingStack, training
-from ..validation import is_number, shown
+from ..validation import Parametrised, is_number, shown
 from ..validation.schemas import Schema, Sizes, agree, is_own, numbers, object_of, refuse
 from .combined import RECORDS, CombinedKernel, ExplicitState
 
 __all__ = ["Combiner", "FitControl", "fit_combiner", "with_targets"]
 
 
-class Combiner(ABC, BaseEstimator):
+class Combiner(ABC, Parametrised):
     """A rule that makes one kernel of several; its parameters follow scikit-learn's conventions.
 
     Attributes

@@ -148,13 +148,19 @@ class CombinedKernel(ABC):
 
     def solve(self, machine: Machine, control: FitControl, begin: float, *, solves: int = 0) -> Self:
         """Solve a machine under this kernel, after earlier solves since the time `begin`."""
+        start = machine.solve_on_few_rows(self.in_few_rows, control.tol) if control.max_steps is None else None
+        if start is not None and start.converged:
+            return self._solved_once(start, begin, solves)
         operand: Any = self.operand()
         watched = control.progress is not None and not isinstance(operand, np.ndarray)
         if watched:
             operand.progress = control.share_of(getattr(operand, "n_solves", machine.n_solves))
-        solution = machine.solve(operand, tol=control.tol, max_steps=control.max_steps)
+        solution = machine.solve(operand, start, tol=control.tol, max_steps=control.max_steps)
         if watched:
             operand.progress = None
+        return self._solved_once(solution, begin, solves)
+
+    def _solved_once(self, solution: Solution, begin: float, solves: int) -> Self:
         row = {"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - begin}
         return self.solved(solution, [row])
 
@@ -187,6 +193,10 @@ class CombinedKernel(ABC):
     def operand(self, out: np.ndarray | None = None) -> Operand:
         """What a machine is solved on, over the training samples; `out` is a matrix that may be overwritten."""
         return self.gram(out)
+
+    def in_few_rows(self) -> Operand | None:
+        """K in parts where `operand` would make a matrix, and few of its rows may do; None by default."""
+        return None
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, of shape (len(index), n_samples)."""

@@ -48,6 +48,7 @@ from ..validation.schemas import Schema, numbers, one_of, optional
 
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite
 NORMS = ("unit", "paper")
+MANY_INPUTS = 100
 SMALL = 0.1  # spread of the parameters at the start: nearer to 0, which may be stationary, no step promises enough
 
 
@@ -189,6 +190,11 @@ def parameters_like(theta: Any, codes: Any) -> Any:
     return place_of(codes).asarray(theta, precision_of(codes))
 
 
+def _by_samples(codes: Any) -> bool:
+    # the order in which BLAS takes less time: half of it for many inputs in double precision, two thirds for others
+    return codes.shape[1] >= MANY_INPUTS and codes.dtype == place_of(codes).xp.float64
+
+
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
@@ -197,13 +203,13 @@ class LinearGate(Gate):
 
     def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         slopes, biases = self.coefficients(parameters_like(theta, codes), n_kernels)
-        return (slopes @ codes.T).T + biases  # in this order BLAS takes two thirds of the time
+        return (codes @ slopes.T if _by_samples(codes) else (slopes @ codes.T).T) + biases
 
     def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """Thesis section 3.3, with the contraction over samples and kernels done before."""
         place = place_of(codes)
         narrow = place.asarray(slopes, precision_of(codes))
-        flat = place.xp.reshape(narrow.T @ codes, (-1,))
+        flat = place.xp.reshape((codes.T @ narrow).T if _by_samples(codes) else narrow.T @ codes, (-1,))
         return place.xp.concat([place.asarray(flat, precision_of(slopes)), place.xp.sum(slopes, axis=0)])
 
     def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:

@@ -91,6 +91,9 @@ class WeightedSum(KernelsTimesAmplitudes):
     def operand(self, out: np.ndarray | None = None) -> Operand:
         return training(self.stack).sum(self.theta, self.scaling(), out)
 
+    def in_few_rows(self) -> Operand | None:
+        return training(self.stack).sum_in_few_rows(self.theta)
+
     def rows(self, index: np.ndarray) -> np.ndarray:
         factor = self.scaling()
         blocks = (KernelBlock(m, self.stack.gram_rows(m, index)) for m in np.flatnonzero(self.theta).tolist())

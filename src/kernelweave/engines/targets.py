@@ -62,6 +62,8 @@ class LabelCounts(Counts):
         return LabelCounts(*self._sums(other), classes, counts, weight)
 
     def class_weights(self, class_weight: Any) -> np.ndarray:
+        if class_weight is None:
+            return np.ones(len(self.classes))
         if isinstance(class_weight, str) and class_weight == "balanced":
             return self.n_samples / (len(self.classes) * self.counts)
         return compute_class_weight(class_weight, classes=self.classes, y=self.classes)

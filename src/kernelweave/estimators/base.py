@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from math import isnan
 from typing import Any
 
@@ -195,7 +196,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self.intercept_ = solution.intercept
         weights = kernel.weights()
         if weights.ndim == 1:
-            self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
+            self.kernel_weights_ = pd.Series(weights, _index(tuple(stack.names)), copy=True)
         else:
             self.kernel_weights_ = pd.DataFrame(weights, self._output_names(), stack.names, copy=True)
         self.objective_ = solution.objective
@@ -207,7 +208,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         self._store_summary(kernel, samples, support)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
-        history = pd.DataFrame(kernel.history)
+        history = _table(kernel.history)
         if isinstance(self.combiner_, PerOutput):
             names = self._output_names()
             history["output"] = pd.Series([names[place] for place in history["output"]], dtype=object)
@@ -378,6 +379,25 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
                 where = f"{path}._state.rows[{place}]"
                 check_whole(rows, where, below=n_features, of="features")
                 expect(sum(found.n_features for found in own.maps), len(rows), where, "features")
+
+
+def _table(rows: list[dict[str, float]]) -> pd.DataFrame:
+    # as DataFrame(rows), in half the time where all rows have the same names
+    names = tuple(rows[0]) if rows else ()
+    if not names or any(tuple(row) != names for row in rows):
+        return pd.DataFrame(rows)
+    table = pd.DataFrame({place: np.array([row[name] for row in rows]) for place, name in enumerate(names)})
+    table.columns = _index(names)
+    return table
+
+
+def _index(names: tuple[str, ...]) -> pd.Index:
+    return _made_once(names).view()  # so that names that users give to one are its own
+
+
+@lru_cache(maxsize=64)
+def _made_once(names: tuple[str, ...]) -> pd.Index:
+    return pd.Index(names)
 
 
 def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:

@@ -33,9 +33,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..validation import Parametrised
 from ..validation.schemas import Schema, Sizes, flag, indices, maybe, object_of, optional, refuse, text, unfitted
 from ..views import Views, as_views
 from .preparation import Preparation, prepare
@@ -45,7 +45,7 @@ from .tiles.functions import JoinFunction, MatrixFunction, PointFunction
 _BLOCK_ROWS = 32
 
 
-class Kernel(BaseEstimator):
+class Kernel(Parametrised):
     """A similarity of samples: k(x, z), symmetric and positive semidefinite.
 
     Subclasses implement `fit`, `cross`, `diagonal`, `present` and `columns`, and declare their capabilities. A kernel
@@ -445,7 +445,7 @@ def _with_zeros(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np
     return K
 
 
-TILE = 256  # rows of a tile; its values take half a megabyte
+TILE = 192  # rows of a tile; its values take a third of a megabyte
 _CORNER = 32  # rows of a tile on the diagonal that are mirrored together
 _ABOVE = np.triu(np.ones((_CORNER, _CORNER), dtype=bool), 1)
 
@@ -463,7 +463,9 @@ def symmetric(n: int, tile: Tile, *, out: np.ndarray | None = None, dtype: DType
         for columns in ranges[:place]:
             values = tile(rows, columns)
             K[rows, columns] = values
-            K[columns, rows] = values.T
+            for first in range(0, len(values), _CORNER):  # transposed, strips are written faster than the whole
+                strip = values[first : first + _CORNER]
+                K[columns, rows.start + first : rows.start + first + len(strip)] = strip.T
         values = tile(rows, rows)
         _mirror(values)
         K[rows, rows] = values

@@ -183,16 +183,17 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
     if not total > 0.0:
         return 0.0
     if not sp.issparse(A):
+        A = np.ascontiguousarray(A.T)  # column by column, which loops take in order
         largest = _largest_entries(A)
-        A = A - A[0]  # so that constant columns are exactly 0
-        A -= sample_weight @ A / total
+        A = A - A[:, :1]  # so that constant columns are exactly 0
+        A -= (A @ sample_weight / total)[:, None]
         left = _largest_entries(A)
         constant = left <= _SAME_VALUE * largest
         if constant.any():
-            A[:, constant] = 0.0
+            A[constant] = 0.0
         size = binary_unit(float(left.max(initial=0.0, where=~constant)))
         A /= size
-        return size * float(np.sqrt(sample_weight @ squared_norms(A) / total))
+        return size * float(np.sqrt(np.einsum("ji,ji,i->", A, A, sample_weight) / total))
     A = A.tocsc(copy=True)
     A.sum_duplicates()
     stored = np.diff(A.indptr)
@@ -207,8 +208,7 @@ def _spread(A: Any, sample_weight: np.ndarray) -> float:
 
 
 def _largest_entries(A: np.ndarray) -> np.ndarray:
-    """The largest size of the entries of each column."""
-    return np.maximum(A.max(axis=0, initial=0.0), -A.min(axis=0, initial=0.0))
+    return np.maximum(A.max(axis=1, initial=0.0), -A.min(axis=1, initial=0.0))
 
 
 def largest_entry(A: Any) -> float:
@@ -324,9 +324,16 @@ def _exponent_factors(A: np.ndarray, B: np.ndarray, scale: float) -> tuple[np.nd
     V = B / unit
     centre = V.mean(axis=0) if len(V) else 0.0
     V = (V - centre) * gain
-    U = V if same else (A / unit - centre) * gain
-    left = np.hstack([U, -0.5 * squared_norms(U)[:, None], np.ones((len(U), 1))])
-    return left, np.hstack([V, np.ones((len(V), 1)), -0.5 * squared_norms(V)[:, None]])
+    left = _with_norms(V if same else (A / unit - centre) * gain)
+    right = left.copy() if same else _with_norms(V)
+    right[:, -2:] = right[:, [-1, -2]]
+    return left, right
+
+
+def _with_norms(U: np.ndarray) -> np.ndarray:
+    found = np.empty((len(U), U.shape[1] + 2))
+    found[:, :-2], found[:, -2], found[:, -1] = U, -0.5 * squared_norms(U), 1.0
+    return found
 
 
 def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

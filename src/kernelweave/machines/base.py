@@ -58,6 +58,7 @@ from ..solvers.newton_in_parts import solve_newton_in_parts
 
 TERMS = ("linear", "lower", "upper", "quadratic")
 
+MOST_VALUES = 0.35  # of a matrix, whose symmetric half is made otherwise: where a solve on few rows ends
 BEYOND = 1e-9  # of the largest coefficient: what rounding may leave outside of the bounds
 
 
@@ -469,6 +470,10 @@ class Machine(ABC):
         """
         return None
 
+    def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
+        """Solve on a kernel in parts, which a function makes, if few values do; else a start for `solve`, or None."""
+        return None
+
     def matrix(self, K: np.ndarray | KernelInParts) -> np.ndarray:
         """Return the Gram matrix K as an array; a `ValueError` for a kernel in parts, or one of another shape."""
         n = self.n_samples
@@ -633,6 +638,15 @@ class PlainMachine(Machine):
             kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
         )
         return None if result is None else solution_of(result, self.unit)
+
+    def solve_on_few_rows(self, kernel: Callable[[], Any], tol: float) -> Solution | None:
+        problem, first = self.problem(), self.first(None)
+        if not self.has_box_dual or "quadratic" in problem or problem["total"] != 0.0:
+            return None  # under a smooth loss few coefficients are zero
+        K, start = kernel(), None if first is None else first[:, 0]
+        if K is None:
+            return None
+        return solution_of(solve_in_parts(K, **problem, start=start, tol=tol * self.unit, most=MOST_VALUES), self.unit)
 
     def programs(self) -> list[DualProgram]:
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]

@@ -18,7 +18,7 @@ import dataclasses
 
 import numpy as np
 
-from ..solvers.box_qp import least_size
+from ..solvers.box_qp import as_float, least_size, product
 from ..solvers.in_parts import KernelInParts, is_in_parts
 from .base import Operand, PlainMachine, Solution, as_bound, columns
 
@@ -118,7 +118,7 @@ class OneClassMachine(_NoveltyMachine):
             values = K.place.numpy(K.value(solution.image, K.place.asarray(coef)))
         else:
             support = np.flatnonzero(coef)
-            values = coef[support] @ np.asarray(K)[support]  # rows, which are columns too
+            values = product(as_float(K), support, coef[support])
         lowest = float(values[within].min())
         bias = BOUNDARY_WIDTH * abs(lowest) - lowest
         return dataclasses.replace(solution, intercept=np.array([bias]))

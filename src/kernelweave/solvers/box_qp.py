@@ -211,7 +211,7 @@ def _begin(K, linear, lower, upper, total, insensitivity, start):
         objective, gap, _, _ = certify(c, gradient, linear, lower, upper, insensitivity)
         if not worse_than_nothing(objective, gap, lower, upper, total, np.max(K.diagonal())):
             return c, gradient
-    c = cold_start(linear, lower, upper, total, lambda rows, missing: missing * K[rows].mean(axis=0))
+    c = cold_start(linear, lower, upper, total, lambda rows, missing: product(K, rows, missing / len(rows)))
     return c, _gradient(K, linear, c)
 
 
@@ -231,7 +231,7 @@ def cold_start(linear, lower, upper, total, rough_image):
     missing = total - c.sum()
     if missing == 0.0:
         return c
-    rows = np.unique(np.linspace(0, len(c) - 1, 32).astype(int))
+    rows = np.arange(len(c)) if len(c) <= 32 else np.linspace(0, len(c) - 1, 32).astype(int)
     preference = np.sign(missing) * (linear - rough_image(rows, missing))
     order = np.argsort(-preference, kind="stable")
     room = (upper - c if missing > 0 else c - lower)[order]
@@ -257,6 +257,13 @@ def feasible(start, lower, upper, total):
         if room.sum() > 0.0:
             c -= np.sign(excess) * room * min(1.0, abs(excess) / room.sum())
     return np.clip(c, lower, upper)
+
+
+def product(K, rows, coef):
+    """K c, where c is zero but for these entries, or for one number at these rows; K is symmetric."""
+    image = np.zeros(len(K))
+    subtract_rows(as_rows(K), rows, np.zeros(len(rows)) - coef, image)
+    return image
 
 
 def _gradient(K, linear, c):
@@ -449,9 +456,13 @@ def partners(kernel, c, gradient, lower, upper, insensitivity, raised, lowered):
         yield int(np.argmax(np.maximum(slopes, 0.0) ** 2 / curvature))
 
 
-@lru_cache(maxsize=8)
 def fixed_jitter(n):
     """Numbers in [0, 1) from a fixed state: results are a function of the arrays alone."""
+    return _fixed_numbers(1 << max(0, n - 1).bit_length())[:n]
+
+
+@lru_cache(maxsize=8)
+def _fixed_numbers(n):
     return np.random.RandomState(0).random_sample(n)
 
 
@@ -466,7 +477,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
     n = len(c)
     jitter = fixed_jitter(n) if n > LEAST else None
     rank = np.empty(n)
-    space = np.empty(0, K.dtype)
+    space, slot = np.empty(0, K.dtype), np.empty(n + 1, np.int64)
     lengths = np.sqrt(np.abs(diagonal))
     length = np.dot(lengths, np.abs(c))
     largest = lengths.max() ** 2
@@ -483,9 +494,10 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         if len(space) < m * m:
             space = np.empty(m * m, K.dtype)
         new = c[block]
+        slot[: m + 1] = -1
         inner = 0.9 * tol if m == n or top - low < FINAL * tol else INNER * (top - low)
         steps += solve_block(
-            (K, block, space[: m * m].reshape(m, m), np.full(m + 1, -1)),
+            (K, block, space[: m * m].reshape(m, m), slot[: m + 1]),
             diagonal[block],
             (new, gradient[block], lower[block], upper[block], insensitivity),
             inner,

@@ -95,7 +95,7 @@ class Descent:
 
 def minimize_lbfgs(
     function: Function,
-    start: np.ndarray,
+    start: np.ndarray | Point,
     domain: Domain = EVERYWHERE,
     tol: float = 1e-3,
     precision: float = 1e-12,
@@ -105,6 +105,7 @@ def minimize_lbfgs(
     callback: Callback | None = None,
     diagonal: Diagonal | None = None,
     noise: float = 0.0,
+    model: QuasiNewton | None = None,
 ) -> Descent:
     """Minimise a function by limited-memory BFGS, over all of space or within a domain.
 
@@ -113,7 +114,8 @@ def minimize_lbfgs(
     function : callable
         ``function(position) -> (value, gradient, detail)``; the detail is handed back with the point. The
         gradient is the one in space. Positions where the value is NaN or infinite are backed out of.
-    start : ndarray of shape (n,)
+    start : ndarray of shape (n,) or Point
+        A point is one where the function is known, and in the domain.
     domain : Domain, default=Space()
         Every position is in it; the start is brought in. Gradients of points are those along it.
     tol : float, default=1e-3
@@ -133,6 +135,8 @@ def minimize_lbfgs(
     noise : float, default=0
         How far values scatter, relative to ``max(1, |value|)``, where gradients are better than that: where two values
         differ by less, slopes decide which point is better, and the end is the last point.
+    model : QuasiNewton, optional
+        What is known of the curvature, in the place of `first_step`, `memory` and `diagonal`; it learns more.
 
     Examples
     --------
@@ -147,8 +151,9 @@ def minimize_lbfgs(
     >>> minimize_lbfgs(bowl, np.array([1.0, 0.0]), Sphere(1.0)).solution.round(3)
     array([0.707, 0.707])
     """
-    search = LineSearch(QuasiNewton(first_step, memory, diagonal), domain, precision, noise)
-    return descend(Objective(function, domain), _entered(start, domain), search, tol, max_iterations, callback)
+    search = LineSearch(model or QuasiNewton(first_step, memory, diagonal), domain, precision, noise)
+    begin = start if isinstance(start, Point) else _entered(start, domain)
+    return descend(Objective(function, domain), begin, search, tol, max_iterations, callback)
 
 
 def minimize_armijo(
@@ -205,13 +210,13 @@ class Iteration(Protocol):
 
 def descend(
     objective: Objective,
-    start: np.ndarray,
+    start: np.ndarray | Point,
     iteration: Iteration,
     tol: float,
     max_iterations: int,
     callback: Callback | None,
 ) -> Descent:
-    point = objective(start)
+    point = start if isinstance(start, Point) else objective(start)
     if not np.isfinite(point.value):
         raise ValueError("the function to minimise is not finite at the start")
     status = "stopped" if callback and callback(0, point) else "max_iterations"
@@ -365,9 +370,18 @@ class QuasiNewton:
         if not domain.everywhere:
             pairs = domain.tangent(new.position, pairs)
         pairs[-1, 1] += new.gradient
+        self.pairs = pairs[self._curved(pairs)][-self.memory :]
+
+    def _curved(self, pairs: np.ndarray) -> np.ndarray:
         curvature = np.einsum("kn,kn->k", pairs[:, 0], pairs[:, 1])
         norms = np.sqrt(np.einsum("kpn,kpn->kp", pairs, pairs))
-        self.pairs = pairs[curvature > 1e-10 * norms.prod(axis=1)][-self.memory :]
+        return curvature > 1e-10 * norms.prod(axis=1)
+
+    def bent(self, changes: list[np.ndarray]) -> None:
+        """The function is another, whose gradient changes by so much more along each step that is remembered."""
+        if changes:
+            self.pairs = self.pairs + np.stack([np.zeros_like(changes), changes], axis=1)
+            self.pairs = self.pairs[self._curved(self.pairs)]
 
     def forget(self) -> bool:
         """Drop the memory; False where it is empty, so that trying again would change nothing."""

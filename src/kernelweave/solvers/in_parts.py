@@ -58,6 +58,9 @@ FEW = 0.95  # of the samples that a working set may have; one that lacks more is
 FACE_PASSES, FACE_EVERY, FACE_LEAST = 1, 20, 2
 FACE_STEPS, FACE_TOL, FACE_TRIALS = 10, 0.2, 60
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
+# Of a solve for which few of the kernel's values are to be computed: the samples of a working set, at least and as a
+# share of all; and the share of the first working set beyond which coefficients are not few.
+FEWEST, FEW_SHARE, MANY = 224, 8, 0.5
 
 
 class KernelInParts(Protocol):
@@ -224,19 +227,21 @@ def solve_in_parts(
     tol: float = 1e-3,
     gap_tol: float | None = None,
     max_steps: int | None = None,
+    most: float | None = None,
 ) -> Result:
     """Solve the box QP on a kernel in parts; parameters and result are those of `solve_box_qp`.
 
     `image` is that of the start, where the kernel has stored it; the result has the `image` of the solution. There are
-    at most ``max(10_000_000, 1000 n)`` pair updates by default. Memory: a dozen vectors, the working set's block, and
-    what the kernel needs for an image.
+    at most ``max(10_000_000, 1000 n)`` pair updates by default. `most` is the share of
+    the kernel's values after which, or where most samples of the first working set have coefficients or values are not
+    finite, the solve ends without a certificate. Memory: a dozen vectors, the working set's block, and an image.
     """
     n = kernel.n_samples
     linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)
     diagonal = np.ascontiguousarray(kernel.diagonal, dtype=np.float64)
     goal = wanted(tol, gap_tol, linear, diagonal, total)
     budget = max(10_000_000, STEPS_PER_SAMPLE * n) if max_steps is None else int(max_steps)
-    solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget)
+    solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget, most)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
         solve.begin(start, image)
         return solve.run()
@@ -245,7 +250,9 @@ def solve_in_parts(
 class _Solve:
     """One solve; the goal is what `box_qp.wanted` returns."""
 
-    def __init__(self, kernel: KernelInParts, diagonal: np.ndarray, problem: Any, goal: Any, budget: int):
+    def __init__(
+        self, kernel: KernelInParts, diagonal: np.ndarray, problem: Any, goal: Any, budget: int, most: float | None
+    ):
         self.linear, self.lower, self.upper, self.total, self.e = problem
         self.kernel, self.diagonal, self.budget = kernel, diagonal, budget
         self.tol, self.gap_tol, self.floor = goal
@@ -264,6 +271,12 @@ class _Solve:
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
+        n = len(diagonal)
+        self.most = None if most is None else float(most * n**2)  # values that may be computed
+        self.size = WORKING_SET if most is None else min(max(FEWEST, n // FEW_SHARE), WORKING_SET)
+        self.known = np.zeros(n, dtype=bool)  # samples whose rows were computed
+        self.computed = 0.0  # values in blocks
+        self.given_up = False
         self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
@@ -304,6 +317,8 @@ class _Solve:
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
                 if not self._along_face(slopes):
                     self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
+                if self.given_up:
+                    return self._uncertified()
                 continue
             if state.active is not None:
                 state.wake()
@@ -313,6 +328,8 @@ class _Solve:
             slopes = state.slopes()
             objective, gap, b = state.certificate(slopes)
             if not (np.isfinite(objective) and np.isfinite(gap) and bool(xp.all(xp.isfinite(slopes.gradient)))):
+                if self.most is not None:
+                    return self._uncertified()
                 raise ValueError(NOT_FINITE)
             violation, limit = slopes.violation, self.gap_tol * max(self.floor, abs(objective))
             ends = self.steps >= self.budget or ((stalled or fresh) and not violation <= 0.9 * best)
@@ -326,6 +343,9 @@ class _Solve:
             best, self.weak, lost = min(best, violation), 0, False
             if violation <= self.tol < np.inf:
                 target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
+
+    def _uncertified(self) -> Result:
+        return Result(self.state.c, 0.0, np.inf, self.steps, False, np.inf, 0.0, rounds=self.rounds)
 
     def _least_gap(self, slopes: Any, gap: float, b: Any, limit: float) -> tuple[float, Any]:
         """A smaller gap than that at the multiplier b, where there is one, and the multiplier to return."""
@@ -374,7 +394,7 @@ class _Solve:
         state, violation = self.state, slopes.violation
         if self.rests and self.rounds % REST_EVERY == REST_EVERY - 1:
             state.rest(slopes)
-        rows = state.choose(slopes, WORKING_SET)
+        rows = state.choose(slopes, self.size)
         if self.block is None or not np.array_equal(rows, state.chosen):
             self.block = self.kernel.block(rows)
         state.chosen, m = rows, len(rows)
@@ -390,13 +410,28 @@ class _Solve:
             min(self.budget - self.steps, 100 * m + 1000),
         )
         self.rounds += 1
-        if not np.isfinite(after).all():
+        is_finite = bool(np.isfinite(after).all())
+        if not is_finite and self.most is None:
             raise ValueError(NOT_FINITE)
         change = new - before
         moved = change != 0.0
+        if not (is_finite and self._are_few(rows, moved, new)):
+            self.given_up = True
+            if is_finite:
+                state.c[rows] = new
+            return
         self.moved = (rows[moved], change[moved], new[moved], before[moved], gradient[moved])
         if moved.any():
             state.move(*self.moved[:3])
+
+    def _are_few(self, rows: np.ndarray, moved: np.ndarray, new: np.ndarray) -> bool:
+        if self.most is None:
+            return True
+        self.known[rows[moved]] = True
+        self.computed += 0.5 * len(rows) ** 2
+        if self.rounds == 1 and np.count_nonzero(new) > MANY * len(rows):
+            return False
+        return bool(self.computed + self.known.sum() * len(self.known) <= self.most)
 
     def _along_face(self, slopes: Any) -> bool:
         """Every pass over the free samples, move all of them at once; whether that was due and they moved."""
@@ -454,7 +489,7 @@ class _Solve:
     def _refresh(self, slopes: Any) -> bool:
         """Remove what rounding has done to the sum and the image; returns whether it did too much to the image."""
         self._repair_sum()
-        if self.steps == 0 or self._drift() <= self._allowed(slopes):
+        if self.steps == 0 or self.most is not None or self._drift() <= self._allowed(slopes):
             return False
         self.state.begin(self.state.c)
         self.noise = self._drift()

@@ -254,6 +254,10 @@ class TrainingStack(ABC):
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> Operand:
         """The operand of sum_m eta_m K_m, scaled for missing views; `out` is a matrix that may be overwritten."""
 
+    def sum_in_few_rows(self, eta: np.ndarray) -> Operand | None:
+        """The sum in parts, where few of its rows are computed sooner than the whole; None where not, by default."""
+        return None
+
     @abstractmethod
     def sums(self, scaling: np.ndarray | None = None) -> WeightedSums:
         """Such operands for many weights in turn; nothing is scaled by default."""

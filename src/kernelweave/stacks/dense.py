@@ -13,11 +13,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from ..arrays import Place
+from ..arrays import HOST, Place
 from ..kernels import KernelStack
 from ..kernels.base import Tile, symmetric
 from ..kernels.points import PointKernel, ProjectedSum, points_in_parts
+from ..kernels.tiles.sources import declared
 from ..kernels.tiles.stack import TileStack
+from ..kernels.tiles.sums import TiledSum
 from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..solvers import DualProgram
@@ -362,6 +364,7 @@ class Points:
         return self.made["tiles"]
 
 
+LEAST_SAMPLES = 1000  # below, whole matrices are made as fast as some of their rows
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 # Rows are centred in blocks of about this many kernel values, which stay in the processor's cache.
 _BLOCK_VALUES = 2**17
@@ -390,6 +393,19 @@ class Matrices(ExactStack):
             out = symmetric(self.n_samples, _weighted(tiles, eta), out=out, dtype=self.dtype)
         others = (KernelBlock(m, self.gram(m)) for m in used if m not in tiles)
         return sum_kernels(others, eta, out=out, add=bool(tiles))
+
+    def sum_in_few_rows(self, eta: np.ndarray) -> TiledSum | None:
+        """Of kernels that take time (not of products of features), over samples that have all views."""
+        used = np.flatnonzero(eta).tolist()
+        if self.n_samples < LEAST_SAMPLES or self.has_matrices or not (eta >= 0.0).all() or not self.present.all():
+            return None
+        if any(self.normalizers[m].needs_all_samples for m in used) or not all(map(self._is_pointwise, used)):
+            return None
+        return TiledSum(self.at(HOST).in_parts(), np.ones((self.n_samples, self.n_kernels)), eta)
+
+    def _is_pointwise(self, m: int) -> bool:
+        function = declared(self.kernels[m], "point_function") if self.kernels[m].is_stationary else None
+        return function is not None and self.repairs[m].trusted
 
     def sums(self, scaling: np.ndarray | None = None) -> MatrixSums:
         found = MatrixSums(self)
@@ -442,7 +458,7 @@ class Matrices(ExactStack):
         values = np.zeros((len(rows), coef.shape[1]))
         for m in range(self.n_kernels):
             if at is None:
-                block = self.matrices()[m][np.ix_(rows, columns)]
+                block = self.matrices()[m][rows][:, columns]
             else:
                 block = at.kernels[m].cross(at.points[m][rows], at.points[m][columns])
             values += gates[rows, m, None] * (block @ (gates[columns, m, None] * coef))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,11 @@ import numpy as np
 from ..engines.primal import MEMORY
 from ..machines import Machine, Solution
 from ..solvers import Descent, Domain, minimize_alternating, minimize_armijo, minimize_lbfgs
-from ..solvers.descent import EVERYWHERE, Point
+from ..solvers.descent import EVERYWHERE, Point, QuasiNewton
 from .base import FitControl
 from .held_out import PATIENCE
 
+STEPS_KNOWN = 6  # of a nested descent, whose curvature is remembered
 OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
 
 
@@ -93,6 +94,16 @@ class DescentRun(ABC):
     def descend(self, start: Start) -> Descent:
         """Minimise from a start; theta is the solution of what is returned, and a `Solution` its detail."""
 
+    def loosen(self, factor: float) -> None:
+        """End descents at a tolerance that is larger by this factor, where each iteration is judged by itself."""
+        if self.window == 1:
+            control = self.loop.control
+            self.loop = dataclasses.replace(self.loop, control=dataclasses.replace(control, tol=factor * control.tol))
+
+    def go_on(self) -> Descent | None:
+        """Minimise from where the last descent ended, under another weight of a quadratic penalty, if possible."""
+        return None
+
     @abstractmethod
     def value(self, start: Start) -> float:
         """What is minimised, at a start."""
@@ -151,6 +162,9 @@ class NestedDescent(DescentRun):
     """
 
     K: np.ndarray | None = None
+    model: QuasiNewton | None = None  # what the last descent learned of the curvature
+    point: Point | None = None  # where it ended
+    penalties: Sequence[tuple[float, np.ndarray]] = ()  # under the weight at that time, see `_penalized`
 
     def descend(self, start: Start) -> Descent:
         theta = start.theta
@@ -158,24 +172,47 @@ class NestedDescent(DescentRun):
             value, _, solution = self.evaluate(theta)
             self.record(0, theta, value, solution)
             return Descent(theta, value, solution, 0, 1, 0.0, "converged")
-        size = np.linalg.norm(theta)
+        size = float(np.linalg.norm(theta)) or 1.0
+        if self.loop.optimizer != "lbfgs":
+            return self._minimized(theta, first_step=size)
+        self.model = QuasiNewton(size, STEPS_KNOWN)
+        return self._minimized(theta, model=self.model)
+
+    def _minimized(self, start: np.ndarray | Point, **options: Any) -> Descent:
         blocks = self.family.blocks() if self.loop.optimizer == "armijo" else None
         minimize: Any = OPTIMIZERS[self.loop.optimizer] if blocks is None else minimize_alternating
 
         def after(iteration: int, point: Point) -> bool:
+            self.point = point
             return self.record(iteration, point.position, point.value, point.detail)
 
         end = minimize(
             self.evaluate,
-            theta,
+            start,
             self.family.domain() if blocks is None else blocks,
             tol=self.loop.control.tol,
             precision=self._precision,
             max_iterations=self.loop.max_iter,
-            first_step=size if size > 0.0 else 1.0,
             callback=after,
+            **options,
         )
+        self.penalties = [self.family.penalty(each) for each in self._penalized()]
         return self.watched(end)
+
+    def _penalized(self) -> list[np.ndarray]:
+        # the last position, and the steps that tell of the curvature
+        assert self.point is not None
+        return [self.point.position, *(() if self.model is None else (step for step, _ in self.model.pairs))]
+
+    def go_on(self) -> Descent | None:
+        if self.model is None or self.point is None or not self.family.domain().everywhere:
+            return None
+        # the machine is solved there, and a quadratic penalty bends by its own gradient along each step
+        found = [self.family.penalty(each) for each in self._penalized()]
+        (value, slope), *bends = [(a - b, x - y) for (a, x), (b, y) in zip(found, self.penalties, strict=True)]
+        self.model.bent([bend for _, bend in bends])
+        position, before, gradient, solution = self.point
+        return self._minimized(Point(position, before + value, gradient + slope, solution), model=self.model)
 
     def value(self, start: Start) -> float:
         return self.evaluate(start.theta)[0]

@@ -184,11 +184,17 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     y = as_pandas(y, "y")
     check_unmasked(y, "y")
     labels = y.index if isinstance(y, pd.Series | pd.DataFrame) else None
-    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
+    if not _is_vector(y):
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
     _check_finite(y, labels)
     if len(y) != n_samples:
         raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(y)}")
     return y
+
+
+def _is_vector(y: Any) -> bool:
+    # what scikit-learn's checks, which take long beside a small fit, would make of it
+    return type(y) is np.ndarray and y.ndim == 1 and len(y) > 0 and y.dtype.kind in "biuf"
 
 
 def _check_finite(y: np.ndarray, labels: pd.Index | None) -> None:
@@ -249,6 +255,8 @@ def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
 
 def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     y = check_target(estimator, y, n_samples)
+    if y.dtype.kind in "bi" and len(y) and int(y.max()) - int(y.min()) < len(y) // 2:  # labels, and few of them
+        return y
     try:
         check_classification_targets(y)
     except TypeError:

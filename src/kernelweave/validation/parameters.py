@@ -25,6 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 _LARGEST_COUNT = 2**62
@@ -330,6 +331,16 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     cls: type = type(owner)
     found = {name: rule for name, rule in _constraints_of(cls).items() if hasattr(owner, name)}
     return SimpleNamespace(**{name: check(whose, name, getattr(owner, name), rule) for name, rule in found.items()})
+
+
+class Parametrised(BaseEstimator):
+    """Reads the names of the parameters once for a class; scikit-learn reads the signature each time it clones."""
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        if "_parameter_names" not in vars(cls):
+            cls._parameter_names = super()._get_param_names()
+        return list(cls._parameter_names)
 
 
 def _constraints_of(cls: type) -> dict[str, Constraint]:

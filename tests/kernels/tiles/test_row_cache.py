@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from kernelweave import MKLClassifier, config_context
 from kernelweave.combiners import Product, WeightedSum
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Spectrum
-from kernelweave.kernels.tiles import sums
+from kernelweave.kernels.tiles import host, sums
 from kernelweave.kernels.tiles.sums import RowCache, TiledSum, rows_that_fit
 from kernelweave.machines import Hinge
 from kernelweave.solvers import in_parts
@@ -171,7 +171,12 @@ def test_the_same_solution(n_rows):
         assert (kernel.cache.position >= 0).sum() <= n_rows
 
 
-def test_kernels_that_keep_none():
+def test_kernels_that_keep_none(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    double = KernelStack([Gaussian()], dtype="float64", storage="lazy").fit(X).in_parts()
+    assert TiledSum(double, np.ones((N, 1))).cache is not None  # rows of few samples are short
+    monkeypatch.setattr(host, "FEW_SAMPLES", N - 1)
+    assert TiledSum(double, np.ones((N, 1))).cache is None
     assert sum_of(N, keeps_images=True).cache is None
     for only, kept in ((Gaussian([0, 1]), False), (Polynomial([0, 1]), False), (Laplacian([0, 1]), True)):
         parts = stack_of([only], N).in_parts()

@@ -20,8 +20,9 @@ from .functions import HEIGHT, WIDTH, PointFunction, column_tiles, fill, row_for
 from .sources import TILE_VALUES, JoinedSource, MatrixSource, PointSource, Side, Source
 
 FEW_OUTPUTS = 8  # up to so many, products are taken by a loop instead of BLAS
-BLOCK = 256  # rows and columns of a tile of a square block
+BLOCK = 128  # rows and columns of a tile of a square block
 ROWS = 128  # of a tile of rows that are kept; tile and rows that are written stay in the cache of a core
+FEW_SAMPLES = 4096  # rows of so few are short enough for the processor's cache
 CHEAP = ("linear", "polynomial", "gaussian")  # kinds whose values are one matrix product and little more
 
 
@@ -200,7 +201,7 @@ def block(
             for each in tiles:
                 add_weighted(each.fill(top, pairs[task][1], scratch), one[top], other[across], sums)
         if top == across:
-            sums = np.triu(sums) + np.triu(sums, 1).T
+            sums = 0.5 * (sums + sums.T)
         total[top, across] += sums
         if top != across:
             total[across, top] += sums.T
@@ -261,7 +262,7 @@ class SumRows:
 
 
 def pays(sources: Sequence[Source]) -> bool:
-    """Whether rows of a sum of kernels are kept: not where it is one kernel whose values are a matrix product.
+    """Whether rows of a sum of kernels are kept: not those of many samples where one matrix product gives the values.
 
     CPU seconds of a solve without and with rows kept in 256 MB (views of 20 features, KKT tolerance 1e-3):
 
@@ -278,7 +279,11 @@ def pays(sources: Sequence[Source]) -> bool:
     if len(sources) != 1:
         return len(sources) > 1
     only = sources[0]
-    return not (isinstance(only, PointSource) and only.function.kind in CHEAP)
+    if not (isinstance(only, PointSource) and only.function.kind in CHEAP):
+        return True
+    # In double precision, where whole matrices are an alternative; others cost what they did.
+    few = only.n_rows <= FEW_SAMPLES and only.rows.features.dtype == np.float64
+    return few and only.function.kind == "gaussian"
 
 
 def precision_of(sources: Sequence[Source]) -> np.dtype:
