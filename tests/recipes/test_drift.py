@@ -184,7 +184,7 @@ def test_ranks_are_even_for_samples_of_the_same_kind():
 def test_the_correlation_of_pairs_is_that_of_other_samples():
     random = np.random.default_rng(0)
     noise = random.normal(size=(24, 200))  # of few samples and many columns some look alike by chance
-    assert PairStructure.of(ranks(noise, rank_grid(noise)), np.arange(200)) is None
+    assert PairStructure.of(noise, rank_grid(noise), np.arange(200), np.ones(24, dtype=bool)) is None
 
 
 def test_models_keep_the_summary_in_their_files(tmp_path):
