@@ -28,6 +28,7 @@ import hashlib
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -296,13 +297,10 @@ class Views:
             X: Any = self.X.rows(index)
         else:
             X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
-        part = Views(X, self.names)
-        part.positions, part.source, part._columns = self.positions[index], self.source, self._columns
+        part = copy(self)  # without what was read
+        part.X, part.positions = X, self.positions[index]
         part.labels = None if self.labels is None else self.labels[index]
-        part.dtypes = self.dtypes
         part._prepared = self._prepared_rows(index)
-        if self.holds_points:
-            part.holds_points = True
         if self._read.get("finite"):
             part._read["finite"] = True
         return part
