@@ -40,7 +40,7 @@ from .base import TILE, Kernel, Tile, UnitDiagonal, n_features_of, symmetric
 from .precomputed import Block, Precomputed
 from .resources import in_blas_threads
 from .tiles.functions import MatrixFunction, PointFunction
-from .vectors import TiledKernel, products, squared_norms, weighted_sums
+from .vectors import TiledKernel, column_parts, products, squared_norms, weighted_sums
 
 Samples = slice | np.ndarray
 Distances = Callable[[Samples, Samples], np.ndarray]
@@ -62,7 +62,6 @@ _SELF_DISTANCE = 1e-8
 # A column that varies by less than this, relative to its largest entry, is constant but for rounding.
 _SAME_VALUE = 8.0 * np.finfo(float).eps
 _LEAST_SQUARE = 1e-200
-_CACHED_VALUES = 2**17  # entries that are gone through several times at once
 
 
 def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
@@ -182,13 +181,12 @@ def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
 
 
 def _dense_spread(A: np.ndarray, sample_weight: np.ndarray) -> float:
-    """The root of the columns' summed variances, which no shift of a column cancels; columns that fit the cache."""
+    """The root of the columns' summed variances, which no shift of a column cancels."""
     total = sample_weight.sum()
     if not total > 0.0:
         return 0.0
-    root, n_columns = 0.0, max(64, _CACHED_VALUES // len(A))
-    for first in range(0, A.shape[1], n_columns):
-        part = A[:, first : first + n_columns]
+    root = 0.0
+    for part in column_parts(A):
         unit = binary_unit(largest_entry(part))
         part = part / unit  # exact, as all divisions by such a unit are
         largest = _largest_entries(part)

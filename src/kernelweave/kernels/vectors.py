@@ -10,7 +10,7 @@ while a sparse product is made dense. Kernels of a dense view with more features
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from ..views import Views, as_views
 from .base import Tile, ViewKernel, symmetric
 from .precomputed import check_symmetric
 from .tiles.functions import PointFunction
+
+_CACHED_VALUES = 2**17
 
 
 class TiledKernel(ViewKernel):
@@ -69,7 +71,7 @@ class TiledKernel(ViewKernel):
         return lambda rows, columns: self.of_products(products[rows, columns].copy(), left[rows], right[columns])
 
     def _shared(self, views: Views, others: Views) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """What `of_products` takes, where the features of training samples (`others`) are dense and no fewer than these.
+        """What `of_products` takes, of training samples (`others`) with as many dense features as samples, or more.
 
         Products are computed once for all kernels that read the same features, and kept with the samples.
         """
@@ -230,6 +232,12 @@ def squared_norms(A: Any) -> np.ndarray:
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)
+
+
+def column_parts(A: np.ndarray) -> Iterator[np.ndarray]:
+    """Some columns after the other, so few that a processor's cache holds them while they are gone through again."""
+    width = max(64, _CACHED_VALUES // max(1, len(A)))
+    return (A[:, first : first + width] for first in range(0, A.shape[1], width))
 
 
 class Function(ViewKernel):

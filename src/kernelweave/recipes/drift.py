@@ -104,27 +104,25 @@ class CohortSummary:
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
         X = as_frame(X)
         names = [str(name) for name in X.columns.tolist()]
-        given = zip(names, map(str, kinds["view"]), kinds["kind"], strict=True)
-        own = [(name, view, kind) for name, view, kind in given if kind != LEFT_OUT]
+        found, labels = kinds["kind"].to_numpy(dtype=object), kinds["view"].astype(str).to_numpy(dtype=object)
         places = {name: place for place, name in enumerate(names)}
-        views = list(dict.fromkeys(view for _, view, _ in own))
-        place_of = {view: place for place, view in enumerate(views)}
-        columns, column_views = (
-            [name for name, _, _ in own],
-            np.array([place_of[view] for _, view, _ in own], dtype=int),
-        )
-        measured = [(name, view) for name, view, kind in own if kind in (NUMBER, SIMILARITY)]
+        own = np.flatnonzero(found != LEFT_OUT)
+        views = list(dict.fromkeys(labels[own].tolist()))
+        view_of = np.full(len(names), -1)
+        for place, view in enumerate(views):
+            view_of[labels == view] = place
+        columns, column_views = [names[place] for place in own.tolist()], view_of[own]
+        measured = own[np.isin(found[own], (NUMBER, SIMILARITY))]
+        measures, measure_views = [names[place] for place in measured.tolist()], view_of[measured]
         similar = {
-            name: usual_similarity(matrices[name], X.iloc[:, places[name]])
-            for name, _, kind in own
-            if kind == SIMILARITY and matrices is not None and name in matrices
+            names[place]: usual_similarity(matrices[names[place]], X.iloc[:, place])
+            for place in np.flatnonzero(found == SIMILARITY).tolist()
+            if matrices is not None and names[place] in matrices
         }
-        measures = [name for name, _ in measured]
-        measure_views = np.array([place_of[view] for _, view in measured], dtype=int)
         table = numbers_of(X, places, measures, similar)
         grid, moments = moments_of(table)
         present = presence(X, places, columns, column_views, len(views))
-        categories = [name for name, _, kind in own if kind == CATEGORY]
+        categories = [names[place] for place in np.flatnonzero(found == CATEGORY).tolist()]
         counts = [Counter(map(number_as_text, X.iloc[:, places[name]].dropna())) for name in categories]
         owns = [np.flatnonzero(measure_views == place) for place in range(len(views))]
         pairs = [PairStructure.of(table, grid, own, present[:, place]) for place, own in enumerate(owns)]
