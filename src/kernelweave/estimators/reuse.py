@@ -83,7 +83,7 @@ class SharedFoldKernels:
             parts = [first, before.transform(parts[1])]
         weight = (fit_params or {}).get(f"{self._prefix}sample_weight")
         weight = None if weight is None else _safe_indexing(np.asarray(weight), np.asarray(train))
-        return self.of_parts(*parts, targets, weight)
+        return self.of_parts(parts[0], parts[1], targets, weight)
 
     def of_parts(
         self, X: Any, others: Any, targets: Any, sample_weight: np.ndarray | None = None

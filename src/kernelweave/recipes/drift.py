@@ -361,7 +361,7 @@ def numbers_of(
     is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes], dtype=bool)
     plain = (found >= 0) & is_plain[found]
     if plain.all():
-        table = np.array(take_columns(X, found), dtype=np.float64)
+        table = take_columns(X, found).astype(np.float64, copy=False)
     else:
         table = np.full((len(X), len(measures)), np.nan)
         table[:, plain] = take_columns(X, found[plain])
@@ -371,8 +371,8 @@ def numbers_of(
                 table[:, measure] = similar[name]
             elif name in places:
                 table[:, measure] = _column_numbers(X.iloc[:, places[name]])
-    table[~np.isfinite(table)] = np.nan
-    return table
+    known = np.isfinite(table)
+    return table if known.all() else np.where(known, table, np.nan)
 
 
 def _column_numbers(column: pd.Series) -> np.ndarray:

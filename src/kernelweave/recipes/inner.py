@@ -129,7 +129,8 @@ class InnerValidation(CohortValues):
 
         found = {name: known[name].found for name in makers if name in known}
         leaders = [name for name in makers if name not in found and not (is_portfolio and name in FOLLOWS)]
-        for names in (leaders, [name for name in makers if name not in (*found, *leaders)]):
+        followers = [name for name in makers if name not in (*found, *leaders)]
+        for names in filter(None, (leaders, followers)):
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count

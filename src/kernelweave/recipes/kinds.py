@@ -199,14 +199,11 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
     parts = [positions[first : first + _CHUNK] for first in range(0, len(places), _CHUNK)]
     ends = [extremes(X.iloc[:, adjacent(part)].to_numpy(dtype=np.float64)) for part in parts]
     low, high = np.concatenate(ends, axis=1)
-    found = {}
-    for place, is_empty, is_constant, value in zip(places, low > high, low == high, low, strict=True):
-        if is_empty:
-            found[place] = LEFT_OUT, "no sample has a value"
-        else:
-            found[place] = (
-                (LEFT_OUT, f"the same value in all samples ({value:g})") if is_constant else (NUMBER, "numbers")
-            )
+    found = dict.fromkeys(places, (NUMBER, "numbers"))
+    for own in np.flatnonzero(low >= high).tolist():
+        is_empty = low[own] > high[own]
+        why = "no sample has a value" if is_empty else f"the same value in all samples ({low[own]:g})"
+        found[places[own]] = LEFT_OUT, why
     return found
 
 
