@@ -387,7 +387,8 @@ class TableKind:
         ``clinical__age``; otherwise they have their full names. Names that the transformer mentions (`wanted`) come
         before that: columns have full names where one of these is wanted, and else short ones where one of these is.
         """
-        names = _names(views.names, columns, view, wanted)
+        key = columns.tobytes(), view if isinstance(view, str) else None, frozenset(wanted)
+        names = views.known(key, lambda: _names(views.names, columns, view, wanted))
         if views.is_sparse(columns):
             return cls(bool(wanted & set(names or ())), names)
         if isinstance(views.X, pd.DataFrame):
