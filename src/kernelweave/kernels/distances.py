@@ -318,7 +318,7 @@ class Gaussian(_WithWidth, TiledKernel):
         """Whether the mean is so short that inner products need no centre, and squares neither over- nor underflow."""
 
         def is_centred() -> bool:
-            size, mean = float(squared_norms(values).mean()), values.mean(axis=0)
+            size, mean = float(self.lengths(views, values).mean()), values.mean(axis=0)
             return _LEAST_SQUARE < size < 1.0 / _LEAST_SQUARE and 2.0 * float(mean @ mean) <= size
 
         return views.kept(("centred", self._features_key), is_centred)

@@ -193,7 +193,7 @@ def _copied(table: Any, transformer: Any) -> Any:
 def _first_step(transformer: Any) -> Any:
     """What gets the view: the transformer, or that of a pipeline; None where it has no steps."""
     steps = getattr(transformer, "steps", None)
-    if not isinstance(steps, list):
+    if not isinstance(steps, list) or hasattr(transformer, "takes_documents"):  # no pipeline, or that of a loaded model
         return transformer
     return next((_first_step(step) for _, step in steps if step not in (None, "passthrough")), None)
 

@@ -88,10 +88,13 @@ class TiledKernel(ViewKernel):
             np.fill_diagonal(found, left)
             return found
 
-        left = views.kept(("lengths", key), lambda: squared_norms(A))
-        right = others.kept(("lengths", key), lambda: squared_norms(B))
+        left, right = self.lengths(views, A), self.lengths(others, B)
         products = views.kept(("products", key, None if A is B else others), compute)
         return products.copy(), left, right
+
+    def lengths(self, views: Views, values: np.ndarray) -> np.ndarray:
+        """The squared lengths of the features of samples, computed once."""
+        return views.kept(("lengths", self._features_key), lambda: squared_norms(values))
 
     @property
     def _features_key(self) -> Any:

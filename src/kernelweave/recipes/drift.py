@@ -427,7 +427,7 @@ def _moments(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return grid, np.zeros((6, len(columns)))
     low, high = (np.where(n > 0, columns[np.arange(len(columns)), place], 0.0) for place in (0, safe - 1))
     # Numbers that all differ are as far from the middle as others that do.
-    differ = (n == n_samples) & (columns[:, 1:] > columns[:, :-1]).all(axis=1)
+    differ = (columns[:, 1:] > columns[:, :-1]).all(axis=1)
     untied = np.arange(n_samples, dtype=float)[:, None]
     middle = np.full(len(columns), abs(2 * ranks(untied, rank_grid(untied)) - 1).mean())
     rest = ranks(columns[~differ].T, grid[:, ~differ])  # 1/2 where a value is missing
