@@ -1,8 +1,7 @@
 """Completion of features: what `kernels.completion` makes of kernels, in the span of explicit features.
 
-A sample that lacks a view is stood for there by a mean of samples that have it, with coefficients a(x); its features
-are the same mean of theirs, sum_i a_i(x) phi(x_i). With psi, the features of the other views, and S = <psi, psi> that
-is ridge regression of phi on psi:
+A sample that lacks a view is stood for by a mean of samples that have it, with coefficients a(x): its features are
+sum_i a_i(x) phi(x_i). With psi, the features of the other views, and S = <psi, psi> that is ridge regression:
 
     phi(x)  ->  mu + (psi(x) - nu) B,      B = (P' D P + lambda I)^-1 P' D Phi,      lambda = 0.1 tr(P' D P) / tr(D)
 
@@ -98,7 +97,6 @@ class FeatureCompletion:
         return slice(first, first + self.maps[m].n_features)
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
-        """All active kernels, whatever views a sample has; one without any view is an error."""
         there = np.ones_like(self.stack.presence(views))
         return there if active is None else np.logical_and(there, active)
 
@@ -122,7 +120,6 @@ class FeatureCompletion:
         return np.concatenate([np.arange(self.span(m).start, self.span(m).stop) for m in view.kernels])
 
     def _others(self, view: View, views: list[View], step: int, filled: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """psi of some samples."""
         others = [views[u] for u in view.others]
         psi = np.hstack([filled[:, self._columns(u)] / np.sqrt(len(u.kernels) * len(others)) for u in others])
         return psi * root_of_lack(held[:, view.others])[:, None] if step == 0 else psi
@@ -147,7 +144,6 @@ class FeatureCompletion:
     def _filled(
         self, views: list[View], step: int, phi: np.ndarray, filled: np.ndarray, held: np.ndarray
     ) -> np.ndarray:
-        """The features after a step, from those before it."""
         found = phi.copy()
         for v, view in enumerate(views):
             lacking = np.flatnonzero(~held[:, v])
@@ -160,7 +156,6 @@ class FeatureCompletion:
         return found
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        """Each step has a regression of each view, of the features that there are."""
         views = self.views
         expect(n_steps(views), len(self.regressions), f"{path}.regressions", "steps")
         for step, found in enumerate(self.regressions):
@@ -199,7 +194,6 @@ class CompletedMap(FeatureMap):
 
 
 def completion_of(maps: list[FeatureMap]) -> FeatureCompletion | None:
-    """What completes these maps; None where they are of the views as they are."""
     return next((found.completion for found in maps if isinstance(found, CompletedMap)), None)
 
 

@@ -108,15 +108,8 @@ def _factor(T: np.ndarray, ridge: float) -> Any:
 class Completion:
     """The regressions of all views in each step, and the coefficients a(x) of training samples that lack a view.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_kernels, n_samples, n_samples)
-        The kernels of all training samples, whose rows are 0 where a sample lacks the view.
-    names : list of str
-    views : list of View
-    held : ndarray of bool, shape (n_samples, n_kernels)
-        Which sample has which view.
-    weight : ndarray of shape (n_samples,)
+    `matrices` are the kernels of all training samples, with rows of 0 where a sample lacks the view; `held`, of shape
+    (n_samples, n_kernels), says who has it.
     """
 
     def __init__(self, matrices: np.ndarray, names: list[str], views: list[View], held: np.ndarray, weight: np.ndarray):
@@ -220,21 +213,12 @@ class CompletedStack(KernelStack):
     samples are kept for prediction, as those of "center" are, because regressions are fitted to them. A new sample that
     has all views is compared with the support vectors, and with Q where one of these lacks the view; the regressions
     are computed again when the first sample comes that lacks a view, and held from then on.
-
-    Attributes
-    ----------
-    held : ndarray of bool, shape (n_reference, n_kernels)
-        Which training sample has which view; `present` is True for all.
-    counts : ndarray of shape (n_reference,)
-        The weights of all training samples.
-    coefficients : list of ndarray, each of shape (n_lacking, len(Q))
-        For each view, a(x) of the samples with coefficients that lack it.
     """
 
     keeps_all = True
-    held: np.ndarray
-    counts: np.ndarray
-    coefficients: list[np.ndarray]
+    held: np.ndarray  # (n_reference, n_kernels): which training sample has which view; `present` is True for all
+    counts: np.ndarray  # (n_reference,): the weights of all training samples
+    coefficients: list[np.ndarray]  # for each view, a(x) of the samples with coefficients that lack it
     _found: dict[str, Any]  # what was computed once: the views, and the regressions with the matrices they are from
 
     _saved = Schema(

@@ -71,10 +71,7 @@ class TiledKernel(ViewKernel):
         return lambda rows, columns: self.of_products(products[rows, columns].copy(), left[rows], right[columns])
 
     def _shared(self, views: Views, others: Views) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """What `of_products` takes, of training samples (`others`) with as many dense features as samples, or more.
-
-        Products are computed once for all kernels that read the same features, and kept with the samples.
-        """
+        """What `of_products` takes, where training samples (`others`) are dense and wide; kept for all such kernels."""
         (A, present), (B, there) = self.read(views), self.read(others)
         is_wide = B.shape[0] <= B.shape[1] and self.lowered_by is None and present.all() and there.all()
         if not is_wide or not self._has_tiles(A, "of_products") or not self.takes_products(others, B):

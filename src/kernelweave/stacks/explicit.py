@@ -456,7 +456,6 @@ class Features(TrainingStack):
 
     @property
     def completion(self) -> FeatureCompletion | None:
-        """What completes the views that samples lack; None where they count as missing."""
         return completion_of(self.maps)
 
     @property
