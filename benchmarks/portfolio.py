@@ -144,7 +144,7 @@ def measured(name: str, draw: int) -> Cell:
     def candidate(method: str, grid: Mapping[str, Any]) -> Candidate:
         make = _maker(method, layout)
 
-        def of_rows(rows: np.ndarray) -> Any:
+        def of_rows(rows: np.ndarray, part: Views) -> Any:
             model = make(table.iloc[rows], present[rows])
             return model.set_params(n_trees=TRIAL_TREES) if method == "forest" and len(rows) < size else model
 

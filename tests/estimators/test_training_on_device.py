@@ -97,6 +97,16 @@ def test_other_features_are_held(approximation):
     np.testing.assert_allclose(device.decision_function(X), host.decision_function(X), atol=1e-5)
 
 
+def test_features_of_views_that_are_completed():
+    lacking = X.copy()
+    lacking[360:, :3] = np.nan
+    options = {"approximation": NystroemFeatures(30), "tol": 1e-12, "missing": "complete"}
+    host, device = pair(MKLClassifier, lacking, y, **options)
+    np.testing.assert_allclose(device.decision_function(lacking), host.decision_function(lacking), atol=1e-5)
+    with pytest.raises(ValueError, match='needs kernels that are computed there .* and missing="native"'):
+        device.set_params(storage="lazy").fit(lacking, y)
+
+
 def test_float32_is_the_default_and_the_host_predicts_the_same(tmp_path):
     model = MKLClassifier(KERNELS, approximation=NystroemFeatures(30), device="cuda", random_state=0).fit(X, y)
     exact = MKLClassifier(KERNELS, approximation=NystroemFeatures(30), random_state=0).fit(X, y)

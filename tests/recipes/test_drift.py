@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from kernelweave import datasets, load, save, stack_views
 from kernelweave.recipes import CohortModel
-from kernelweave.recipes.drift import CohortSummary, NewCohort, PairStructure, rank_grid, ranks
+from kernelweave.recipes.drift import CohortSummary, NewCohort, PairStructure, moments_of, rank_grid, ranks
 from kernelweave.recipes.kinds import column_kinds, given_kinds
 
 
@@ -181,10 +181,30 @@ def test_ranks_are_even_for_samples_of_the_same_kind():
     assert (ranks(np.full((1, 400), np.nan), rank_grid(values)) == 0.5).all()
 
 
+@pytest.mark.parametrize("n_samples", [1, 2, 24, 300])
+def test_moments_are_those_of_the_ranks_with_ties_and_gaps_and_without(n_samples):
+    random = np.random.default_rng(0)
+    table = random.normal(size=(n_samples, 700), loc=5.0)
+    table[:, 200:400] = random.integers(0, 4, (n_samples, 200))
+    table[:, 400:600][random.random((n_samples, 200)) < 0.3] = np.nan
+    table[:, 600] = np.nan
+    given = np.asfortranarray(table)
+    grid, (n, mean, scale, low, high, middle) = moments_of(given)
+    np.testing.assert_array_equal(given, table)  # which is not sorted in place
+    np.testing.assert_allclose(grid, rank_grid(table), rtol=1e-14)
+    known = np.delete(np.arange(700), np.flatnonzero(n == 0))
+    np.testing.assert_array_equal(n, (~np.isnan(table)).sum(axis=0))
+    for found, function in ((mean, np.nanmean), (scale, np.nanstd), (low, np.nanmin), (high, np.nanmax)):
+        np.testing.assert_allclose(found[known], function(table[:, known], axis=0), atol=1e-12)
+        assert found[600] == 0.0
+    distance = np.where(np.isnan(table), np.nan, abs(2 * ranks(table, grid) - 1))
+    np.testing.assert_allclose(middle[known], np.nanmean(distance[:, known], axis=0), atol=1e-12)
+
+
 def test_the_correlation_of_pairs_is_that_of_other_samples():
     random = np.random.default_rng(0)
     noise = random.normal(size=(24, 200))  # of few samples and many columns some look alike by chance
-    assert PairStructure.of(ranks(noise, rank_grid(noise)), np.arange(200)) is None
+    assert PairStructure.of(noise, rank_grid(noise), np.arange(200), np.ones(24, dtype=bool)) is None
 
 
 def test_models_keep_the_summary_in_their_files(tmp_path):

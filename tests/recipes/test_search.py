@@ -91,7 +91,7 @@ def problem():
 
 
 def searched(model, grid, table, y, splits):
-    return searched_together({"only": Candidate(lambda rows: clone(model), grid)}, table, y, splits)["only"]
+    return searched_together({"only": Candidate(lambda rows, part: clone(model), grid)}, table, y, splits)["only"]
 
 
 def searched_together(candidates, table, y, splits):
@@ -142,13 +142,13 @@ def test_candidates_share_kernels_and_are_chosen_as_alone(problem):
             return super().fit(*args, **options)
 
     def machine(kernels, combiner=None):
-        return lambda rows: MKLClassifier(kernels, combiner, tol=1e-6)
+        return lambda rows, part: MKLClassifier(kernels, combiner, tol=1e-6)
 
     first, second = ("a", Counted("a")), ("b", Counted("b"))
     candidates = {
         "mean": Candidate(machine([first, second]), {"C": (0.1, 1.0)}),
         "lp": Candidate(machine([first, second], LpMKL()), {"C": (1.0,)}),
-        "other": Candidate(lambda rows: ColumnModel("linear"), {"C": (1.0, 10.0)}),
+        "other": Candidate(lambda rows, part: ColumnModel("linear"), {"C": (1.0, 10.0)}),
     }
     found = searched_together(candidates, table, y, splits)
     assert sorted(fits) == ["a"] * 3 + ["b"] * 3  # once for each fold

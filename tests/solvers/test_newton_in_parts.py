@@ -205,4 +205,4 @@ def test_progress_grows_to_the_end():
     kernel = DenseParts(gaussian(X))
     kernel.progress = seen.append
     solve_newton_in_parts(kernel, problem("squared hinge", X, 10.0), gap_tol=1e-6)
-    assert len(seen) > 3 and seen == sorted(seen) and 0.0 <= seen[0] and seen[-1] <= 1.0
+    assert len(seen) > 3 and seen == sorted(seen) and seen[0] >= 0.0 and seen[-1] <= 1.0

@@ -354,7 +354,7 @@ def test_a_view_of_which_nothing_tells_is_an_error():
     ("options", "message"),
     [
         ({"storage": "lazy"}, 'storage="lazy" computes kernels in parts, but missing="complete" completes whole'),
-        ({"approximation": "nystroem"}, "approximation='nystroem' gives kernels explicit features"),
+        ({"combiner": Localized(), "approximation": "nystroem"}, "completes kernels, and Localized reads the views"),
         ({"combiner": Localized()}, "completes kernels, and Localized reads the views themselves"),
         ({"combiner": Projected()}, "completes kernels, and Projected reads the views themselves"),
         ({"combiner": "localized", "weights": "per-class"}, "Localized reads the views themselves"),

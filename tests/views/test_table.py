@@ -217,3 +217,14 @@ def test_finite_is_found_out_once(monkeypatch):
     values, present = part.read(np.array([1]), "view")
     np.testing.assert_array_equal(values, [[5.0], [7.0]])
     assert present.all()
+
+
+def test_many_kept_columns_of_some_samples():
+    values = np.random.default_rng(0).normal(size=(5, 2500))
+    frame = pd.concat([pd.DataFrame(values[:, :900]), pd.DataFrame(values[:, 900:])], axis=1).set_axis(
+        [f"a__{place}" for place in range(2500)], axis=1
+    )
+    columns = np.delete(np.arange(2500), [3, 1500])
+    for X in (values, frame):
+        kept = Views(X).keep(np.array([4, 0]), columns)
+        np.testing.assert_array_equal(kept.read(columns, "a")[0], values[np.ix_([4, 0], columns)])

@@ -217,9 +217,9 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def _store_use(self, kernel: CombinedKernel) -> None:
         active, names = kernel.active, self.kernel_names_
         self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        read = [*kernel.reads()]
-        for base, is_active in zip(self.kernels_, active, strict=True):
-            read += [*base.columns()] if is_active and not base.reads_ids else []
+        used = [base for base, is_active in zip(self.kernels_, active, strict=True) if is_active]
+        columns = [base.columns() for base in used if not base.reads_ids]
+        read = np.concatenate([kernel.reads(), *columns])
         self.removable_kernels_ = [
             name
             for name, base, is_active in zip(names, self.kernels_, active, strict=True)

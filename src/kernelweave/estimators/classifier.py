@@ -84,8 +84,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         What becomes of a sample that lacks a view. "native": it has no row in the kernels of that view, whose weight
         goes to its other views. "complete": its row is predicted from its other views, by ridge regression on their
         kernels over the training samples, as if no view were missing. That is often more accurate where views share
-        what they tell; it takes whole Gram matrices, n^3 operations for each view, and combiners without gates or
-        projections, and the model keeps all training samples ("What becomes of a missing view" in the documentation).
+        what they tell; it takes whole Gram matrices, n^3 operations for each view, or explicit features, and combiners
+        without gates or projections ("What becomes of a missing view" in the documentation).
     multiclass : {"one-vs-all", "one-vs-one", "joint"}
         For more than two classes; two classes are always one binary machine. One machine per class is the cheapest and
         serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply with

@@ -81,15 +81,23 @@ class SharedFoldKernels:
             before = clone(self._before)
             first = before.fit_transform(parts[0], targets)
             parts = [first, before.transform(parts[1])]
-        model = clone(self._model)
-        views = training_views(model, parts[0])
-        new = new_views(model, parts[1], np.arange(model.n_features_in_))
         weight = (fit_params or {}).get(f"{self._prefix}sample_weight")
         weight = None if weight is None else _safe_indexing(np.asarray(weight), np.asarray(train))
-        weight = check_sample_weight(weight, views.n_samples)
-        kept = np.flatnonzero(weight)
-        views, weight = views.rows(kept), weight[kept]
-        targets = None if targets is None else np.asarray(targets)[kept]
+        return self.of_parts(parts[0], parts[1], targets, weight)
+
+    def of_parts(
+        self, X: Any, others: Any, targets: Any, sample_weight: np.ndarray | None = None
+    ) -> list[tuple[str, Kernel, KernelSheet | None]]:
+        """The same from the training samples of a fold and its others, as the estimator gets them."""
+        model = clone(self._model)
+        views = training_views(model, X)
+        new = new_views(model, others, np.arange(model.n_features_in_))
+        weight = check_sample_weight(sample_weight, views.n_samples)
+        targets = None if targets is None else np.asarray(targets)
+        if not weight.all():
+            kept = np.flatnonzero(weight)
+            views, weight = views.rows(kept), weight[kept]
+            targets = None if targets is None else targets[kept]
         kernels = default_kernels(views) if model.kernels is None else named_kernels(model.kernels)
         if not self._is_small(len(kernels), views.n_samples):
             return [(name, kernel, None) for name, kernel in kernels]

@@ -48,6 +48,7 @@ from ..engines.files import FromFiles
 from ..engines.memory import Block, feature_block, feature_bytes
 from ..engines.reservoir import fitted_maps
 from ..features import FeatureMap, approximations_of
+from ..features.completion import CompletedMap, FeatureCompletion
 from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.completion import CompletedStack
 from ..kernels.resources import KernelMemoryError, kernel_memory_error
@@ -164,11 +165,6 @@ def check_completion(estimator: Any, combiner: Combiner) -> None:
     """Raise a `ValueError` where the parameters of an estimator say that views are completed, and they cannot be."""
     if estimator.missing == "native":
         return
-    if estimator.approximation is not None:
-        raise ValueError(
-            f'missing="complete" completes whole Gram matrices, and approximation={shown(estimator.approximation)} '
-            f'gives kernels explicit features; use missing="native", or {EXACT}'
-        )
     if _inner(combiner).methods & {"gates", "project"}:
         raise ValueError(
             f'missing="complete" completes kernels, and {type(_inner(combiner)).__name__} reads the views themselves; '
@@ -308,7 +304,7 @@ class ExactKernels:
 
     def _remedies(self, combiner: Combiner, machine: Machine) -> list[str]:
         parts, features = self._obstacle(combiner, machine) is None, has_features(combiner, machine, self.kernels)
-        return ['storage="lazy"'] * parts + [FEATURES] * (features and not self.completes)
+        return ['storage="lazy"'] * parts + [FEATURES] * features
 
     def _obstacle(self, combiner: Combiner, machine: Machine) -> Obstacle | None:
         found = obstacle_to_tiles(combiner, machine, self.kernels)
@@ -412,7 +408,7 @@ def is_small(n_kernels: int, n_samples: int, dtype: str | None) -> bool:
 @dataclass(frozen=True)
 class Preparation:
     maps: list[FeatureMap]
-    stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
+    stack: KernelStack | FeatureCompletion  # over the reservoir, whose kernels find out who has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
     dtype: np.dtype
     held: bool = True  # whether features are held, or computed again in every pass
@@ -433,14 +429,18 @@ def on_features(
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps, dtype = fitted_maps(engine, *given, rng, estimator.dtype)
     machine: Machine = targets(reservoir.y, reservoir.weight)[0]
+    finder: KernelStack | FeatureCompletion = stack
+    if estimator.missing == "complete":
+        finder = FeatureCompletion(stack, maps, reservoir.views, reservoir.weight)
+        maps = [CompletedMap(finder, m) for m in range(len(maps))]
     place = chosen_place(estimator.device)
     if place.is_host:
         free = engine.free_memory() if estimator.storage == "auto" else None
         size = feature_bytes(n_samples, sum(m.n_features for m in maps), dtype)
         held = estimator.storage != "lazy" and (free is None or size <= MEMORY_SHARE * free)
-        blocks = engine.replace(Preparation(maps, stack, targets, dtype, held, with_samples), keep=held)
+        blocks = engine.replace(Preparation(maps, finder, targets, dtype, held, with_samples), keep=held)
     else:
-        preparation = Preparation(maps, stack, targets, dtype)
+        preparation = Preparation(maps, finder, targets, dtype)
         blocks, held = blocks_on_device(_rows(engine), n_samples, preparation, place, estimator.storage)
     return Training(Features(stack, maps, blocks, n_samples), machine, "dense" if held else "lazy")
 

@@ -302,7 +302,7 @@ class ViewKernel(Kernel):
         values, present = self.read(views)
         self.sparse_ = sp.issparse(values)
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
-        self.learn(values[present], weight[present])
+        self.learn(*((values, weight) if present.all() else (values[present], weight[present])))
         return self
 
     def learned_from(self, values: Any, sample_weight: np.ndarray) -> ViewKernel:

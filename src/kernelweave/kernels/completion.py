@@ -11,7 +11,7 @@ in Q, W their sum and R the diagonal matrix of their roots. That is ridge regres
 up to 1. S is a kernel of the other views, those that read none of the same columns; each view counts once, by the mean
 of its kernels. In the first step S is their sum as `stacks.base.missing_factor` scales it for the views that a sample
 has, in the next two the mean of the kernels that the step before completed. New samples go through the same steps with
-the regressions of the training samples.
+the regressions of the training samples. Explicit features are completed alike, see `features.completion`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .stack import KernelStack, feature_weights
 
 STEPS = 3
 STRENGTH = 0.1  # of the ridge; the same as by leave-one-out error, to 0.1 points of accuracy on 24 masked data sets
-_CONSTANT = 1e-12  # share of S that varies, below which samples tell nothing of each other
+CONSTANT = 1e-12  # share of S that varies, below which samples tell nothing of each other
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,20 @@ def views_of(kernels: Sequence[Any], held: np.ndarray) -> list[View]:
     return found
 
 
+def n_steps(views: list[View]) -> int:
+    """How often views are completed; of two views, the other one needs no completion."""
+    return STEPS if len(views) > 2 else 1
+
+
+def not_completed(view: View, names: list[str]) -> ValueError:
+    """What is raised where nothing tells of a view that a sample lacks."""
+    why = "no training sample has both" if view.others else "there are none"
+    return ValueError(
+        f'missing="complete" completes the kernel {names[view.kernels[0]]!r} from kernels that read other columns, but '
+        f'{why}; use missing="native"'
+    )
+
+
 class Regression:
     """a(x) of one view from S[x, Q], given S[Q, Q] and the weights of these samples."""
 
@@ -68,7 +82,7 @@ class Regression:
         T = S - self.means - self.means[:, None] + self.mean
         ridge = STRENGTH * float(self.share @ np.diagonal(T))
         self.factor: Any = None
-        if ridge > _CONSTANT * np.abs(np.diagonal(S)).max():
+        if ridge > CONSTANT * np.abs(np.diagonal(S)).max():
             T *= self.root * self.root[:, None]
             self.factor = _factor(T, ridge)
 
@@ -94,15 +108,8 @@ def _factor(T: np.ndarray, ridge: float) -> Any:
 class Completion:
     """The regressions of all views in each step, and the coefficients a(x) of training samples that lack a view.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_kernels, n_samples, n_samples)
-        The kernels of all training samples, whose rows are 0 where a sample lacks the view.
-    names : list of str
-    views : list of View
-    held : ndarray of bool, shape (n_samples, n_kernels)
-        Which sample has which view.
-    weight : ndarray of shape (n_samples,)
+    `matrices` are the kernels of all training samples, with rows of 0 where a sample lacks the view; `held`, of shape
+    (n_samples, n_kernels), says who has it.
     """
 
     def __init__(self, matrices: np.ndarray, names: list[str], views: list[View], held: np.ndarray, weight: np.ndarray):
@@ -111,7 +118,7 @@ class Completion:
         self.coefficients: list[list[np.ndarray]] = []
         self.kernels = self.means(matrices)
         self._filled, self._made = [self.kernels], dict[tuple[int, int], Regression]()
-        self.n_steps = STEPS if len(self.views) > 2 else 1  # of two views, the other one needs no completion
+        self.n_steps = n_steps(self.views)
         if not self.held.all():
             for step in range(self.n_steps):
                 self._take(step)
@@ -165,21 +172,12 @@ class Completion:
         if self.held.all():
             step = 0
         if (v, step) not in self._made:
-            self._check(v)
             rows = self.views[v].rows
+            if not len(rows):
+                raise not_completed(self.views[v], self.names)
             S = self._shared(v, step, self._of_step(step), self.held, rows)
             self._made[v, step] = Regression(S, self.weight[rows])
         return self._made[v, step]
-
-    def _check(self, v: int) -> None:
-        """Raise a `ValueError` where nothing tells of a view."""
-        view = self.views[v]
-        if not len(view.rows):
-            why = "no training sample has both" if view.others else "there are none"
-            raise ValueError(
-                f'missing="complete" completes the kernel {self.names[view.kernels[0]]!r} from kernels that read other '
-                f'columns, but {why}; use missing="native"'
-            )
 
     def _shared(self, v: int, step: int, filled: list[np.ndarray], held: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """S between chosen samples and Q."""
@@ -189,11 +187,11 @@ class Completion:
             S += filled[u][np.ix_(chosen, rows)]
         S /= len(others)
         if step == 0:
-            S *= _root_of_lack(held[chosen][:, others])[:, None] * _root_of_lack(self.held[rows][:, others])
+            S *= root_of_lack(held[chosen][:, others])[:, None] * root_of_lack(self.held[rows][:, others])
         return S
 
 
-def _root_of_lack(held: np.ndarray) -> np.ndarray:
+def root_of_lack(held: np.ndarray) -> np.ndarray:
     """(number of views / number of those that a sample has)^(1/2); where it has none, its kernel values are 0."""
     return np.sqrt(held.shape[1] / np.maximum(held.sum(axis=1), 1))
 
@@ -215,21 +213,12 @@ class CompletedStack(KernelStack):
     samples are kept for prediction, as those of "center" are, because regressions are fitted to them. A new sample that
     has all views is compared with the support vectors, and with Q where one of these lacks the view; the regressions
     are computed again when the first sample comes that lacks a view, and held from then on.
-
-    Attributes
-    ----------
-    held : ndarray of bool, shape (n_reference, n_kernels)
-        Which training sample has which view; `present` is True for all.
-    counts : ndarray of shape (n_reference,)
-        The weights of all training samples.
-    coefficients : list of ndarray, each of shape (n_lacking, len(Q))
-        For each view, a(x) of the samples with coefficients that lack it.
     """
 
     keeps_all = True
-    held: np.ndarray
-    counts: np.ndarray
-    coefficients: list[np.ndarray]
+    held: np.ndarray  # (n_reference, n_kernels): which training sample has which view; `present` is True for all
+    counts: np.ndarray  # (n_reference,): the weights of all training samples
+    coefficients: list[np.ndarray]  # for each view, a(x) of the samples with coefficients that lack it
     _found: dict[str, Any]  # what was computed once: the views, and the regressions with the matrices they are from
 
     _saved = Schema(

@@ -40,7 +40,7 @@ from .base import TILE, Kernel, Tile, UnitDiagonal, n_features_of, symmetric
 from .precomputed import Block, Precomputed
 from .resources import in_blas_threads
 from .tiles.functions import MatrixFunction, PointFunction
-from .vectors import TiledKernel, products, squared_norms, weighted_sums
+from .vectors import TiledKernel, column_parts, products, squared_norms, weighted_sums
 
 Samples = slice | np.ndarray
 Distances = Callable[[Samples, Samples], np.ndarray]
@@ -61,6 +61,7 @@ _SAME_SAMPLE = 1e-12
 _SELF_DISTANCE = 1e-8
 # A column that varies by less than this, relative to its largest entry, is constant but for rounding.
 _SAME_VALUE = 8.0 * np.finfo(float).eps
+_LEAST_SQUARE = 1e-200
 
 
 def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
@@ -158,10 +159,12 @@ PAIR_RULES = {"nearest": _nearest, "median": _median}
 
 
 def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
+    if rule == "scale" and not sp.issparse(A):
+        return _dense_spread(A, sample_weight) or 1.0
     unit = binary_unit(largest_entry(A))
     A = A / unit  # exact, and squares of huge or tiny entries neither over- nor underflow
     if rule == "scale":
-        return unit * _spread(A, sample_weight) or 1.0
+        return unit * _sparse_spread(A, sample_weight) or 1.0
     if not sp.issparse(A) and len(A):
         A = A - A.mean(axis=0)
     norms = squared_norms(A)
@@ -177,23 +180,32 @@ def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
     return unit * PAIR_RULES[rule](distances_of, sample_weight) or 1.0
 
 
-def _spread(A: Any, sample_weight: np.ndarray) -> float:
+def _dense_spread(A: np.ndarray, sample_weight: np.ndarray) -> float:
     """The root of the columns' summed variances, which no shift of a column cancels."""
     total = sample_weight.sum()
     if not total > 0.0:
         return 0.0
-    if not sp.issparse(A):
-        A = np.ascontiguousarray(A.T)  # column by column, which loops take in order
-        largest = _largest_entries(A)
-        A = A - A[:, :1]  # so that constant columns are exactly 0
-        A -= (A @ sample_weight / total)[:, None]
-        left = _largest_entries(A)
+    root = 0.0
+    for part in column_parts(A):
+        unit = binary_unit(largest_entry(part))
+        part = part / unit  # exact, as all divisions by such a unit are
+        largest = _largest_entries(part)
+        part -= part[0].copy()  # so that constant columns are exactly 0
+        part -= sample_weight @ part / total
+        left = _largest_entries(part)
         constant = left <= _SAME_VALUE * largest
         if constant.any():
-            A[constant] = 0.0
+            part[:, constant] = 0.0
         size = binary_unit(float(left.max(initial=0.0, where=~constant)))
-        A /= size
-        return size * float(np.sqrt(np.einsum("ji,ji,i->", A, A, sample_weight) / total))
+        part /= size
+        root = float(np.hypot(root, unit * (size * np.sqrt(sample_weight @ squared_norms(part) / total))))
+    return root
+
+
+def _sparse_spread(A: Any, sample_weight: np.ndarray) -> float:
+    total = sample_weight.sum()
+    if not total > 0.0:
+        return 0.0
     A = A.tocsc(copy=True)
     A.sum_duplicates()
     stored = np.diff(A.indptr)
@@ -294,6 +306,21 @@ class Gaussian(_WithWidth, TiledKernel):
 
     def cross_of(self, A, B):
         return gaussian(A, B, self.scale_)
+
+    def of_products(self, products, left, right):
+        squared = left[:, None] + right
+        products *= 2.0
+        squared -= products
+        return falling(np.maximum(squared, 0.0, out=squared), self.scale_)
+
+    def takes_products(self, views, values):
+        """Whether the mean is so short that inner products need no centre, and squares neither over- nor underflow."""
+
+        def is_centred() -> bool:
+            size, mean = float(self.lengths(views, values).mean()), values.mean(axis=0)
+            return _LEAST_SQUARE < size < 1.0 / _LEAST_SQUARE and 2.0 * float(mean @ mean) <= size
+
+        return views.kept(("centred", self._features_key), is_centred)
 
     def pullback(self, A, Z, weights):
         """sum_i weights_ij k(a_i, z_j) 2 (a_i - z_j) / scale^2."""

@@ -109,7 +109,7 @@ class Preparation:
         if not present.all():
             table = _rows(table, present)
         elif not self.documents:
-            table = _copied(table)  # it may share memory with X, and a transformer with copy=False writes to it
+            table = _copied(table, self.transformer)  # it may share memory with X
         if not self.documents:
             return table, present
         column = table.iloc[:, 0].to_numpy() if isinstance(table, pd.DataFrame) else table[:, 0]
@@ -176,16 +176,26 @@ def _fitted(
         options["sample_weight"] = sample_weight[present]
     targets = [None if y is None else np.asarray(y)[present]] if has_fit_parameter(fitted, "y") else []
     with _blamed_on_transformer(transformer, who):
-        fitted.fit(table if documents else _copied(table), *targets, **options)  # copy=False may write to it
+        fitted.fit(table if documents else _copied(table, fitted), *targets, **options)
     values = _result(fitted, table, n_present, who)
     preparation.n_features = values.shape[1]
     views.prepared(preparation, lambda: (_with_zero_rows(values, present), present))
     return preparation
 
 
-def _copied(table: Any) -> Any:
-    """A copy in the same order in memory: sums round alike then."""
+def _copied(table: Any, transformer: Any) -> Any:
+    """A copy for a transformer that may write to it, as with copy=False; in the same order: sums round alike then."""
+    if reads_numbers(transformer) and getattr(_first_step(transformer), "copy", True) is True:
+        return table
     return np.copy(table) if isinstance(table, np.ndarray) else table.copy()
+
+
+def _first_step(transformer: Any) -> Any:
+    """What gets the view: the transformer, or that of a pipeline; None where it has no steps."""
+    steps = getattr(transformer, "steps", None)
+    if not isinstance(steps, list) or hasattr(transformer, "takes_documents"):  # no pipeline, or that of a loaded model
+        return transformer
+    return next((_first_step(step) for _, step in steps if step not in (None, "passthrough")), None)
 
 
 def _rows(table: Any, chosen: np.ndarray) -> Any:
@@ -217,9 +227,7 @@ def are_equal(first: Any, second: Any) -> bool:
 
 def reads_numbers(transformer: Any) -> bool:
     """Whether an array of numbers is to a transformer what a data frame is; a pipeline by its first step."""
-    steps = getattr(transformer, "steps", None)
-    if isinstance(steps, list):
-        return next((reads_numbers(step) for _, step in steps if step not in (None, "passthrough")), False)
+    transformer = _first_step(transformer)
     cls = type(transformer)
     if cls.__name__ not in _READ_NUMBERS or not cls.__module__.startswith("sklearn."):
         return False
@@ -242,14 +250,9 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
 
     One that declares nothing of that (a function, a class of the user's) gets a column of text as documents.
     """
+    transformer = _first_step(transformer)
     if isinstance(transformer, str) or transformer is None:  # "passthrough" and "drop"
         return False
-    steps = getattr(transformer, "steps", None)
-    if isinstance(steps, list):
-        return any(
-            _takes_documents(step, is_text)
-            for _, step in [step for step in steps if step[1] not in (None, "passthrough")][:1]
-        )
     branches = getattr(transformer, "transformer_list", None)
     if isinstance(branches, list):
         return any(_takes_documents(step, is_text) for _, step in branches)
@@ -384,7 +387,8 @@ class TableKind:
         ``clinical__age``; otherwise they have their full names. Names that the transformer mentions (`wanted`) come
         before that: columns have full names where one of these is wanted, and else short ones where one of these is.
         """
-        names = _names(views.names, columns, view, wanted)
+        key = columns.tobytes(), view if isinstance(view, str) else None, frozenset(wanted)
+        names = views.known(key, lambda: _names(views.names, columns, view, wanted))
         if views.is_sparse(columns):
             return cls(bool(wanted & set(names or ())), names)
         if isinstance(views.X, pd.DataFrame):

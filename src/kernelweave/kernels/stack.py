@@ -46,7 +46,7 @@ from .resources import explained_memory_errors, lazy_storage_error, warn_if_too_
 from .tiles.device import check_device_memory, warn_of_host_kernels
 from .tiles.sources import declared
 from .tiles.stack import TileStack, cross_values, source_of, tiles_at
-from .vectors import Function, Linear, squared_norms
+from .vectors import Function, Linear, column_parts, squared_norms
 
 #: A kernel, positions of new samples, these samples, and which of them have the view.
 NewPart = tuple[int, Any, Views, np.ndarray]
@@ -736,10 +736,12 @@ def _sizes(coef0: float, values: Any, present: np.ndarray) -> tuple[np.ndarray, 
     if sp.issparse(values) or not len(rows):
         return np.empty(0), np.empty(0)
     values = values if len(rows) == len(values) else values[rows]
+    left = np.zeros(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):
-        deviations = values - values[0]  # so that those of constant features are exactly 0
-        deviations -= deviations.mean(axis=0)
-        left = squared_norms(deviations)
+        for part in column_parts(values):
+            deviations = part - part[0]  # so that those of constant features are exactly 0
+            deviations -= deviations.mean(axis=0)
+            left += squared_norms(deviations)
         return (squared_norms(values) + coef0, left) if left.any() else (np.empty(0), np.empty(0))
 
 

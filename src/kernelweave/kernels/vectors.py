@@ -4,13 +4,13 @@ At the end of section 1.1 of the thesis, k_L = <x, z> is `Linear`, and k_P = (<x
 coef0 = 1, `Polynomial`.
 
 Dense views and CSR matrices; a sparse view is never made dense. Memory: the result, plus one more matrix of its size
-while a sparse product is made dense.
+while a sparse product is made dense. Kernels of a dense view with more features than samples share its inner products.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters, shown
 from ..validation.schemas import Schema, count, function, number
-from ..views import as_views
+from ..views import Views, as_views
 from .base import Tile, ViewKernel, symmetric
 from .precomputed import check_symmetric
 from .tiles.functions import PointFunction
+
+_CACHED_VALUES = 2**17
 
 
 class TiledKernel(ViewKernel):
@@ -41,15 +43,65 @@ class TiledKernel(ViewKernel):
         np.fill_diagonal(K, self.diagonal_of(A))
         return K
 
-    def tile(self, X: Any) -> Tile | None:
-        values, present = self.read(as_views(X))
-        return self.tile_of(values) if present.all() and self._has_tiles(values) else None
+    def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The values from inner products, which may be overwritten, and the squared lengths of both sides."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement of_products")
 
-    def _has_tiles(self, A: Any) -> bool:
+    def takes_products(self, views: Views, values: np.ndarray) -> bool:
+        """Whether `of_products` is as exact as the values from the features of these training samples."""
+        return True
+
+    def gram(self, X: Any) -> np.ndarray:
+        views = as_views(X)
+        shared = self._shared(views, views)
+        return super().gram(views) if shared is None else self.of_products(*shared)
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        views, others = as_views(X), as_views(Y)
+        shared = self._shared(views, others)
+        return super().cross(views, others) if shared is None else self.of_products(*shared)
+
+    def tile(self, X: Any) -> Tile | None:
+        views = as_views(X)
+        values, present = self.read(views)
+        shared = self._shared(views, views)
+        if shared is None:
+            return self.tile_of(values) if present.all() and self._has_tiles(values) else None
+        products, left, right = shared
+        return lambda rows, columns: self.of_products(products[rows, columns].copy(), left[rows], right[columns])
+
+    def _shared(self, views: Views, others: Views) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """What `of_products` takes, where training samples (`others`) are dense and wide; kept for all such kernels."""
+        (A, present), (B, there) = self.read(views), self.read(others)
+        is_wide = B.shape[0] <= B.shape[1] and self.lowered_by is None and present.all() and there.all()
+        if not is_wide or not self._has_tiles(A, "of_products") or not self.takes_products(others, B):
+            return None
+        key = self._features_key
+
+        def compute() -> np.ndarray:
+            if A is not B:
+                return A @ B.T
+            found = symmetric(len(A), lambda rows, columns: A[rows] @ A[columns].T)
+            np.fill_diagonal(found, left)
+            return found
+
+        left, right = self.lengths(views, A), self.lengths(others, B)
+        products = views.kept(("products", key, None if A is B else others), compute)
+        return products.copy(), left, right
+
+    def lengths(self, views: Views, values: np.ndarray) -> np.ndarray:
+        """The squared lengths of the features of samples, computed once."""
+        return views.kept(("lengths", self._features_key), lambda: squared_norms(values))
+
+    @property
+    def _features_key(self) -> Any:
+        return self.columns_.tobytes() if self.preparation_ is None else self.preparation_
+
+    def _has_tiles(self, A: Any, function: str = "tile_of") -> bool:
         """Whether the features are dense, and no subclass of the one that defines tiles defines other values."""
-        functions = {"tile_of", "cross_of", "gram_of", "gram"}
+        functions = {"tile_of", "cross_of", "gram_of", "of_products", "gram"}
         owner = next(cls for cls in type(self).__mro__ if not functions.isdisjoint(vars(cls)))
-        return not sp.issparse(A) and "tile_of" in vars(owner)
+        return not sp.issparse(A) and function in vars(owner)
 
 
 class Linear(TiledKernel):
@@ -86,6 +138,9 @@ class Linear(TiledKernel):
 
     def cross_of(self, A, B):
         return products(A, B)
+
+    def of_products(self, products, left, right):
+        return products
 
     def tile_of(self, A):
         return lambda rows, columns: A[rows] @ A[columns].T
@@ -143,6 +198,9 @@ class Polynomial(TiledKernel):
     def cross_of(self, A, B):
         return self._power(products(A, B))
 
+    def of_products(self, products, left, right):
+        return self._power(products)
+
     def tile_of(self, A):
         return lambda rows, columns: self._power(A[rows] @ A[columns].T)
 
@@ -174,6 +232,12 @@ def squared_norms(A: Any) -> np.ndarray:
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)
+
+
+def column_parts(A: np.ndarray) -> Iterator[np.ndarray]:
+    """Some columns after the other, so few that a processor's cache holds them while they are gone through again."""
+    width = max(64, _CACHED_VALUES // max(1, len(A)))
+    return (A[:, first : first + width] for first in range(0, A.shape[1], width))
 
 
 class Function(ViewKernel):

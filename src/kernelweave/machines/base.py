@@ -53,7 +53,7 @@ import numpy as np
 from ..arrays import HOST, place_of
 from ..solvers import DualProgram, Result, responses, solve_box_qp, solve_ridged_qp
 from ..solvers.box_qp import KernelBlocks, solve_in_working_set
-from ..solvers.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_in_parts
+from ..solvers.in_parts import KernelInParts, ManyColumns, RidgedInParts, is_in_parts, solve_in_parts
 from ..solvers.newton_in_parts import solve_newton_in_parts
 
 TERMS = ("linear", "lower", "upper", "quadratic")
@@ -402,11 +402,11 @@ class Machine(ABC):
         if is_in_blocks(K):
             return K.solve(self, start, tol, gap_tol, max_steps)
         if is_in_parts(K) and self.is_unbounded:
-            return self._solve_newton(K, start, tol if gap_tol is None else gap_tol, max_steps)
+            return self._solve_newton(cast(ManyColumns, K), start, tol if gap_tol is None else gap_tol, max_steps)
         return self.solve_dual(cast(Any, K), start, tol, gap_tol, max_steps)
 
     def _solve_newton(
-        self, K: KernelInParts, start: np.ndarray | Solution | None, gap_tol: float, max_steps: int | None
+        self, K: ManyColumns, start: np.ndarray | Solution | None, gap_tol: float, max_steps: int | None
     ) -> Solution:
         """All outputs at once on a kernel in parts; each of them is a solution of its own, with its image."""
         if K.n_samples != self.n_samples:

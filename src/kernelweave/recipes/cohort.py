@@ -312,7 +312,8 @@ class CohortModel(InnerValidation, BaseEstimator):
             table, present = self._fit_views(layout, X)
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
-            samples = Samples(table.iloc[kept], present[kept], targets[kept], own)
+            table = table if len(kept) == len(table) else table.iloc[kept]
+            samples = Samples(table, present[kept], targets[kept], own)
             self._fit_model(given, samples, known_fits(self, source, targets))
             self._store_use()
             self._store_means(samples.table)

@@ -104,31 +104,32 @@ class CohortSummary:
     def of(cls, X: Any, kinds: pd.DataFrame, matrices: Mapping[str, pd.DataFrame] | None = None) -> CohortSummary:
         X = as_frame(X)
         names = [str(name) for name in X.columns.tolist()]
-        given = zip(names, map(str, kinds["view"]), kinds["kind"], strict=True)
-        own = [(name, view, kind) for name, view, kind in given if kind != LEFT_OUT]
+        found, labels = kinds["kind"].to_numpy(dtype=object), kinds["view"].astype(str).to_numpy(dtype=object)
         places = {name: place for place, name in enumerate(names)}
-        views = list(dict.fromkeys(view for _, view, _ in own))
-        place_of = {view: place for place, view in enumerate(views)}
-        columns, column_views = (
-            [name for name, _, _ in own],
-            np.array([place_of[view] for _, view, _ in own], dtype=int),
-        )
-        measured = [(name, view) for name, view, kind in own if kind in (NUMBER, SIMILARITY)]
+        own = np.flatnonzero(found != LEFT_OUT)
+        views = list(dict.fromkeys(labels[own].tolist()))
+        view_of = np.full(len(names), -1)
+        for place, view in enumerate(views):
+            view_of[labels == view] = place
+        columns, column_views = [names[place] for place in own.tolist()], view_of[own]
+        measured = own[np.isin(found[own], (NUMBER, SIMILARITY))]
+        measures, measure_views = [names[place] for place in measured.tolist()], view_of[measured]
         similar = {
-            name: usual_similarity(matrices[name], X.iloc[:, places[name]])
-            for name, _, kind in own
-            if kind == SIMILARITY and matrices is not None and name in matrices
+            names[place]: usual_similarity(matrices[names[place]], X.iloc[:, place])
+            for place in np.flatnonzero(found == SIMILARITY).tolist()
+            if matrices is not None and names[place] in matrices
         }
-        measures = [name for name, _ in measured]
-        measure_views = np.array([place_of[view] for _, view in measured], dtype=int)
-        grid, moments, u = moments_of(numbers_of(X, places, measures, similar))
-        categories = [name for name, _, kind in own if kind == CATEGORY]
+        table = numbers_of(X, places, measures, similar)
+        grid, moments = moments_of(table)
+        present = presence(X, places, columns, column_views, len(views))
+        categories = [names[place] for place in np.flatnonzero(found == CATEGORY).tolist()]
         counts = [Counter(map(number_as_text, X.iloc[:, places[name]].dropna())) for name in categories]
-        pairs = [PairStructure.of(u, np.flatnonzero(measure_views == place)) for place in range(len(views))]
+        owns = [np.flatnonzero(measure_views == place) for place in range(len(views))]
+        pairs = [PairStructure.of(table, grid, own, present[:, place]) for place, own in enumerate(owns)]
         return cls(
             n_samples=len(X),
             views=views,
-            shares=presence(X, places, columns, column_views, len(views)).mean(axis=0),
+            shares=present.mean(axis=0),
             columns=columns,
             column_views=column_views,
             measures=measures,
@@ -360,7 +361,7 @@ def numbers_of(
     is_plain = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes], dtype=bool)
     plain = (found >= 0) & is_plain[found]
     if plain.all():
-        table = np.array(take_columns(X, found), dtype=np.float64)
+        table = take_columns(X, found).astype(np.float64, copy=False)
     else:
         table = np.full((len(X), len(measures)), np.nan)
         table[:, plain] = take_columns(X, found[plain])
@@ -370,8 +371,8 @@ def numbers_of(
                 table[:, measure] = similar[name]
             elif name in places:
                 table[:, measure] = _column_numbers(X.iloc[:, places[name]])
-    table[~np.isfinite(table)] = np.nan
-    return table
+    known = np.isfinite(table)
+    return table if known.all() else np.where(known, table, np.nan)
 
 
 def _column_numbers(column: pd.Series) -> np.ndarray:
@@ -407,28 +408,37 @@ def mean_rows(block: pd.DataFrame, ids: pd.Series) -> np.ndarray:
     return np.array([means.get(number_as_text(one), np.nan) for one in ids])
 
 
-def moments_of(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Grid of quantiles; number, mean, standard deviation, range and usual distance from the middle; ranks."""
-    grid, moments, u = np.zeros((GRID, table.shape[1])), np.zeros((6, table.shape[1])), np.empty(table.shape)
+def moments_of(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Grid of quantiles; number, mean, standard deviation, range and usual distance from the middle."""
+    grid, moments = np.zeros((GRID, table.shape[1])), np.zeros((6, table.shape[1]))
     for first in range(0, table.shape[1], _CHUNK):
         own = slice(first, first + _CHUNK)
-        grid[:, own], moments[:, own], u[:, own] = _moments(np.ascontiguousarray(table[:, own]))
-    return grid, moments, u
+        grid[:, own], moments[:, own] = _moments(np.array(table[:, own].T, order="C"))
+    return grid, moments
 
 
-def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    known = ~np.isnan(table)
-    n = known.sum(axis=0)
-    filled = np.where(known, table, 0.0)
-    safe = np.maximum(n, 1)
-    mean = filled.sum(axis=0) / safe
-    scale = np.sqrt((np.where(known, table - mean, 0.0) ** 2).sum(axis=0) / safe)
-    low = np.where(n > 0, np.where(known, table, np.inf).min(axis=0, initial=np.inf), 0.0)
-    high = np.where(n > 0, np.where(known, table, -np.inf).max(axis=0, initial=-np.inf), 0.0)
-    grid = rank_grid(table)
-    u = ranks(table, grid)
-    middle = np.where(known, abs(2 * u - 1), 0.0).sum(axis=0) / safe
-    return grid, np.array([n, mean, scale, low, high, middle], dtype=np.float64), u
+def _moments(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of columns that are rows here, which are overwritten."""
+    columns.sort(axis=1)  # NaN last
+    n_samples = columns.shape[1]
+    n = n_samples - np.isnan(columns).sum(axis=1)
+    grid, safe = _grid(columns, n), np.maximum(n, 1)
+    if not n_samples:
+        return grid, np.zeros((6, len(columns)))
+    low, high = (np.where(n > 0, columns[np.arange(len(columns)), place], 0.0) for place in (0, safe - 1))
+    # Numbers that all differ are as far from the middle as others that do.
+    differ = (columns[:, 1:] > columns[:, :-1]).all(axis=1)
+    untied = np.arange(n_samples, dtype=float)[:, None]
+    middle = np.full(len(columns), abs(2 * ranks(untied, rank_grid(untied)) - 1).mean())
+    rest = ranks(columns[~differ].T, grid[:, ~differ])  # 1/2 where a value is missing
+    middle[~differ] = abs(2 * rest - 1).sum(axis=0) / safe[~differ]
+    if (n < n_samples).any():
+        columns[np.isnan(columns)] = 0.0
+    mean = columns.sum(axis=1) / safe
+    columns -= mean[:, None]
+    columns[np.arange(n_samples) >= n[:, None]] = 0.0
+    scale = np.sqrt(np.einsum("ij,ij->i", columns, columns) / safe)
+    return grid, np.array([n, mean, scale, low, high, middle], dtype=np.float64)
 
 
 _N_COLUMNS = 300  # of a view, among which pairs are looked for
@@ -442,17 +452,20 @@ def rank_grid(table: np.ndarray) -> np.ndarray:
 
     The k-th smallest of N values is the quantile k / (N + 1): the chance that a new value is below it.
     """
+    return _grid(np.sort(table, axis=0).T, (~np.isnan(table)).sum(axis=0))
+
+
+def _grid(ordered: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The same of columns that are rows here, sorted, of which the first `n` values are known."""
+    if not ordered.shape[1]:
+        return np.zeros((GRID, len(ordered)))
     levels = (np.arange(GRID) + 0.5) / GRID
-    ordered = np.sort(table, axis=0)  # NaN last
-    n = (~np.isnan(table)).sum(axis=0)
-    if not len(table):
-        return np.zeros((GRID, table.shape[1]))
     places = np.clip(levels[:, None] * (n + 1) - 1, 0, np.maximum(n - 1, 0))
     below = np.floor(places).astype(int)
     above = np.minimum(below + 1, np.maximum(n - 1, 0))
-    columns = np.arange(table.shape[1])
+    columns = np.arange(len(ordered))
     part = places - below
-    grid = ordered[below, columns] * (1 - part) + ordered[above, columns] * part
+    grid = ordered[columns, below] * (1 - part) + ordered[columns, above] * part
     return np.where(n > 0, grid, 0.0)
 
 
@@ -490,15 +503,16 @@ class PairStructure:
     )
 
     @classmethod
-    def of(cls, u: np.ndarray, places: np.ndarray) -> PairStructure | None:
-        u = u[(u[:, places] != 0.5).any(axis=1)]  # samples that have the view
-        if len(places) < 4 or len(u) < _FEWEST_SAMPLES:
+    def of(cls, table: np.ndarray, grid: np.ndarray, places: np.ndarray, present: np.ndarray) -> PairStructure | None:
+        """Of columns at some places, a view that some samples have; `grid` is that of all columns."""
+        if len(places) < 4 or present.sum() < _FEWEST_SAMPLES:
             return None
         if len(places) > _N_COLUMNS:
             places = places[np.linspace(0, len(places) - 1, _N_COLUMNS).astype(int)]
-        half = 2 * u[::2, places] - 1
-        spread = half.std(axis=0)
-        places, half = places[spread > 0], half[:, spread > 0] - half[:, spread > 0].mean(axis=0)
+        v = 2 * ranks(table[:, places][present], grid[:, places]) - 1
+        half = v[::2]
+        varies = half.std(axis=0) > 0
+        places, v, half = places[varies], v[:, varies], half[:, varies] - half[:, varies].mean(axis=0)
         if len(places) < 4:
             return None
         half /= np.linalg.norm(half, axis=0)
@@ -508,18 +522,22 @@ class PairStructure:
         own = np.arange(len(places))
         strength = np.abs(correlation[own, partner])
         chosen = np.argsort(-strength, kind="stable")[:_N_PAIRS]
-        first, second = places[chosen], places[partner[chosen]]
-        pairs = cls(first, second, np.sign(correlation[chosen, partner[chosen]]), 0.0, 1.0, 1)
-        values = pairs.values(u[1::2])
+        sign = np.sign(correlation[chosen, partner[chosen]])
+        values = _products(v[1::2, chosen], v[1::2, partner[chosen]], sign)
         values = values[~np.isnan(values)]
         if len(values) < _FEWEST_SAMPLES // 4:
             return None
         mean, scale = float(values.mean()), float(values.std())
         if mean < _LEAST_CORRELATION or scale == 0.0:
             return None
-        return cls(first, second, pairs.sign, mean, scale, len(values))
+        return cls(places[chosen], places[partner[chosen]], sign, mean, scale, len(values))
 
     def values(self, u: np.ndarray) -> np.ndarray:
         v = 2 * u - 1
-        values = 3.0 * (self.sign * v[:, self.first] * v[:, self.second]).mean(axis=1)
-        return np.where((v[:, self.first] == 0).all(axis=1), np.nan, values)
+        return _products(v[:, self.first], v[:, self.second], self.sign)
+
+
+def _products(first: np.ndarray, second: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """The mean product of pairs for each sample, of which 1 is expected where they are equal; NaN without any."""
+    values = 3.0 * (sign * first * second).mean(axis=1)
+    return np.where((first == 0).all(axis=1), np.nan, values)

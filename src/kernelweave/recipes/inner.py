@@ -118,8 +118,9 @@ class InnerValidation(CohortValues):
             return self._with_constants(model, rest, decidable(present[train], present[test]))
 
         def candidate(name: str) -> Candidate:
-            def make(rows: np.ndarray) -> Any:
-                model = makers[name].model(table.iloc[rows], present[rows])
+            def make(rows: np.ndarray, part: Views) -> Any:
+                own = part.X if isinstance(part.X, pd.DataFrame) else table.iloc[rows]
+                model = makers[name].model(own, present[rows])
                 return model.set_params(n_trees=TRIAL_TREES) if is_portfolio and name == "forest" else model
 
             leader = FOLLOWS.get(name) if is_portfolio else None
@@ -128,7 +129,8 @@ class InnerValidation(CohortValues):
 
         found = {name: known[name].found for name in makers if name in known}
         leaders = [name for name in makers if name not in found and not (is_portfolio and name in FOLLOWS)]
-        for names in (leaders, [name for name in makers if name not in (*found, *leaders)]):
+        followers = [name for name in makers if name not in (*found, *leaders)]
+        for names in filter(None, (leaders, followers)):
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count

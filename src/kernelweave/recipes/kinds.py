@@ -67,6 +67,7 @@ _DATE = re.compile(
     r"|\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
 )
 _WORD = re.compile(r"\w\w+")
+_CHUNK = 2048  # columns of numbers that are read together
 
 
 def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
@@ -194,20 +195,21 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
     places = [place for place, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
     if not places:
         return {}
-    values = X.iloc[:, adjacent(np.array(places))].to_numpy(dtype=np.float64)
-    missing = np.isnan(values)
-    low = np.fmin.reduce(values, axis=0, initial=np.inf)  # of those that are not NaN
-    high = np.fmax.reduce(values, axis=0, initial=-np.inf)
-    empty = missing.all(axis=0)
-    found = {}
-    for place, is_empty, is_constant, value in zip(places, empty, low == high, low, strict=True):
-        if is_empty:
-            found[place] = LEFT_OUT, "no sample has a value"
-        else:
-            found[place] = (
-                (LEFT_OUT, f"the same value in all samples ({value:g})") if is_constant else (NUMBER, "numbers")
-            )
+    positions = np.array(places)
+    parts = [positions[first : first + _CHUNK] for first in range(0, len(places), _CHUNK)]
+    ends = [extremes(X.iloc[:, adjacent(part)].to_numpy(dtype=np.float64)) for part in parts]
+    low, high = np.concatenate(ends, axis=1)
+    found = dict.fromkeys(places, (NUMBER, "numbers"))
+    for own in np.flatnonzero(low >= high).tolist():
+        is_empty = low[own] > high[own]
+        why = "no sample has a value" if is_empty else f"the same value in all samples ({low[own]:g})"
+        found[places[own]] = LEFT_OUT, why
     return found
+
+
+def extremes(values: np.ndarray) -> np.ndarray:
+    """The smallest and the largest number of each column; infinity and -infinity where there is none."""
+    return np.array([np.fmin.reduce(values, 0, initial=np.inf), np.fmax.reduce(values, 0, initial=-np.inf)])
 
 
 def _kind(column: pd.Series) -> tuple[str, str]:

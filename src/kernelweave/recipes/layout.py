@@ -34,7 +34,7 @@ from ..validation.schemas import (
 )
 from ..views import Views
 from ..views.frames import KeptColumns, SparseRows, adjacent, take_columns
-from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text
+from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, extremes, number_as_text
 
 LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
 _FEWEST_COUNTED = 20  # columns of a table that is not sparse, to have counts
@@ -187,7 +187,7 @@ class TableLayout:
             present = ~np.isnan(values).all(axis=1)
             if view.means is not None:
                 values = np.where(np.isnan(values) & present[:, None], view.means, values)
-            return pd.DataFrame(values, index=index, columns=view.names), present
+            return pd.DataFrame(values, index=index, columns=view.names, copy=False), present
         part = self._mixed(X, view, index)
         present = part.notna().to_numpy().any(axis=1)
         for place in view.places(TEXT):
@@ -287,10 +287,12 @@ def _with_means(view: ViewColumns, table: pd.DataFrame) -> ViewColumns:
         return view
     values = table[view.names].to_numpy(dtype=np.float64)
     missing = np.isnan(values)
-    absent = missing.all(axis=1)
-    if missing[~absent].any():
-        return view
-    return replace(view, means=values[~absent].mean(axis=0))
+    if missing.any():
+        absent = missing.all(axis=1)
+        if missing[~absent].any():
+            return view
+        values = values[~absent]
+    return replace(view, means=values.mean(axis=0))
 
 
 def _dense(view: ViewColumns) -> ViewColumns:
@@ -375,7 +377,8 @@ def _numbers(X: Any, positions: np.ndarray, names: list[str], index: pd.Index) -
     else:
         columns = [_as_numbers(_column(X, int(p)), n, index) for p, n in zip(positions, names, strict=True)]
         values = np.column_stack(columns)
-    if max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)) > LARGEST:
+    low, high = extremes(values)  # of all at once takes three times as long
+    if max(high.max(initial=0.0), -low.min(initial=0.0)) > LARGEST:
         with np.errstate(invalid="ignore"):
             row, column = np.argwhere(np.abs(values) > LARGEST)[0]
         raise ValueError(

@@ -166,7 +166,7 @@ def known_fits(model: Any, X: Any, targets: np.ndarray) -> dict[str, KnownFit]:
 
 @dataclass(frozen=True)
 class Candidate:
-    make: Callable[[np.ndarray], Any]  # an unfitted model for training samples at some positions
+    make: Callable[[np.ndarray, Views], Any]  # an unfitted model for training samples, at some positions
     grid: Mapping[str, Sequence[Any]]
 
     @property
@@ -199,9 +199,9 @@ def search(
     n_fits = len(splits) * sum(map(len, settings.values()))
     show, done = _watching.get(), 0
     for train, test in splits:
-        models = {name: candidate.make(train) for name, candidate in candidates.items()}
-        models = _sharing_kernels(models, settings, table, y, train, test)
         part, rest = table.rows(train), table.rows(test)
+        models = {name: candidate.make(train, part) for name, candidate in candidates.items()}
+        models = _sharing_kernels(models, settings, part, rest, y[train])
         for name, model in models.items():
             for place, one in _fitted(model, settings[name], part, y[train], groups, train):
                 decided = decide(one, rest, train, test)
@@ -260,10 +260,9 @@ def setting_text(setting: Mapping[str, Any]) -> str:
 def _sharing_kernels(
     models: dict[str, Any],
     settings: Mapping[str, list[dict[str, Any]]],
-    table: Views,
-    y: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
+    part: Views,
+    rest: Views,
+    targets: np.ndarray,
 ) -> dict[str, Any]:
     """The models, whose kernels look up values that are computed once for this fold, where several fits need them."""
     alike = [name for name, model in models.items() if isinstance(model, KernelMachineEstimator)]
@@ -273,7 +272,7 @@ def _sharing_kernels(
     own = {name: named_kernels(models[name].kernels) for name in alike}
     every = {key: kernel for kernels in own.values() for key, kernel in kernels}
     shared = SharedFoldKernels(clone(models[alike[0]]).set_params(kernels=list(every.items())), settings[alike[0]][0])
-    lookups = dict(shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])["kernels"])
+    lookups = dict(shared.parameters([shared.of_parts(part, rest, targets)])["kernels"])
     return models | {
         name: clone(models[name]).set_params(kernels=[(key, lookups[key]) for key, _ in kernels])
         for name, kernels in own.items()

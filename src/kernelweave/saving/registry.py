@@ -45,6 +45,7 @@ _MODULES = {
     "kernels.points": "PointKernel",
     "kernels.preparation": "TableKind Preparation",
     "features": "ExactFeatures FourierFeatures NystroemFeatures",
+    "features.completion": "CompletedMap FeatureCompletion FeatureRegression",
     "features.exact": "ExactMap TransformerMap",
     "features.fourier": "FourierMap",
     "features.nystroem": "NystroemMap",

@@ -53,8 +53,8 @@ NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bo
 FILLED = 2.0  # a working set holds at most so many times as many samples as violate
 REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
 FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
-# All free samples move at once after so many passes of the working sets over them, but not more often, nor where they are
-# fewer than so many working sets; by so many steps of conjugate gradients, or until they have reduced the residual so far
+# All free samples move at once after so many passes of the working sets over them, but not more often, nor where they
+# are fewer than so many working sets; by so many steps of conjugate gradients, or until these leave such a residual
 FACE_PASSES, FACE_EVERY, FACE_LEAST = 1, 20, 2
 FACE_STEPS, FACE_TOL, FACE_TRIALS = 10, 0.2, 60
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
@@ -110,16 +110,23 @@ class KernelInParts(Protocol):
     def subset(self, index: np.ndarray) -> KernelInParts:
         """The kernel among some of the samples."""
 
-    # Several columns at once, all arrays of the place; their images are side by side along the last axis
+    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
+        """K between some samples and others times coefficients, of shape (n_rows, n_outputs)."""
 
-    rounding: float  # relative, of values of K
-    n_used: int  # base kernels that make a value of K
+
+class ManyColumns(KernelInParts, Protocol):
+    """The same for several columns of coefficients at once: images are side by side along the last axis of an array."""
+
+    @property
+    def rounding(self) -> float:
+        """The relative rounding error of values of K."""
+
+    @property
+    def n_used(self) -> int:
+        """How many base kernels make a value of K."""
 
     def part(self, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         """K between some samples and others (None: all)."""
-
-    def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
-        """K between some samples and others times coefficients, of shape (n_rows, n_outputs)."""
 
     def images(self, coef: Any) -> Any:
         """The images of columns of coefficients."""
@@ -216,7 +223,7 @@ def is_in_parts(K: Any) -> TypeGuard[KernelInParts]:
 
 
 def solve_in_parts(
-    kernel: KernelInParts,
+    kernel: KernelInParts | RidgedInParts,
     linear: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
@@ -232,9 +239,9 @@ def solve_in_parts(
     """Solve the box QP on a kernel in parts; parameters and result are those of `solve_box_qp`.
 
     `image` is that of the start, where the kernel has stored it; the result has the `image` of the solution. There are
-    at most ``max(10_000_000, 1000 n)`` pair updates by default. `most` is the share of
-    the kernel's values after which, or where most samples of the first working set have coefficients or values are not
-    finite, the solve ends without a certificate. Memory: a dozen vectors, the working set's block, and an image.
+    at most ``max(10_000_000, 1000 n)`` pair updates by default. `most` is the share of the kernel's values after which,
+    or where most samples of the first working set have coefficients or values are not finite, the solve ends without a
+    certificate. Memory: a dozen vectors, the working set's block, and an image.
     """
     n = kernel.n_samples
     linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)
@@ -250,16 +257,14 @@ def solve_in_parts(
 class _Solve:
     """One solve; the goal is what `box_qp.wanted` returns."""
 
-    def __init__(
-        self, kernel: KernelInParts, diagonal: np.ndarray, problem: Any, goal: Any, budget: int, most: float | None
-    ):
+    def __init__(self, kernel: Any, diagonal: np.ndarray, problem: Any, goal: Any, budget: int, most: float | None):
         self.linear, self.lower, self.upper, self.total, self.e = problem
         self.kernel, self.diagonal, self.budget = kernel, diagonal, budget
         self.tol, self.gap_tol, self.floor = goal
         self.room = float((self.upper - self.lower).sum())
-        self._prepare(State(kernel, self.linear, self.lower, self.upper, self.e))
+        self._prepare(State(kernel, self.linear, self.lower, self.upper, self.e), most)
 
-    def _prepare(self, state: Any) -> None:
+    def _prepare(self, state: Any, most: float | None = None) -> None:
         self.state, kernel, diagonal = state, self.kernel, self.diagonal
         self.lengths = np.sqrt(np.abs(diagonal))
         self.steps = self.rounds = self.checks = 0

@@ -10,7 +10,7 @@ others are not (B), and a step of Newton's method solves
     (K_FF + H_FF) c_F + b 1 = p_F - e sign(v_F) - K_FB v_B,     1'c_F = total - 1'v_B,     c_B = v_B
 
 by conjugate gradients on changes of sum 0. They end where the gap is reached, or where most of the gap comes from
-samples that are free no longer; a line search on P follows. For least squares all samples are free, and one step is all.
+samples that are free no longer; a line search on P follows. For least squares all samples are free: one step is all.
 
 In the preconditioner K is replaced by its Nystroem approximation from m columns, at random, of which only matrices of
 shape (m, m) are kept:
@@ -29,7 +29,6 @@ place, of shape (n_samples, n_outputs). Bounds are 0 or infinite; others are for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ import numpy as np
 from .in_parts import NOT_FINITE
 
 MOST_STEPS, MOST_NEWTON = 2000, 200  # of conjugate gradients, and of Newton's method
-# Share of the gap that free samples still have where a step of Newton's method has done its part; a tenth of it, down to
-# the second, after each step that left more than that of the gap
+# Share of the gap that free samples have where a step of Newton's method has done its part; a tenth of it, down to the
+# second, after each step that left more than the share `SHORT`
 WRONG_SET = 0.01, 1e-6
 SHORT = 0.5
 IDLE, MOST_IDLE = 1e-13, 6  # relative change of P that is rounding, and steps with no more in a row that end a solve
@@ -51,7 +50,7 @@ FEWEST, MOST_LANDMARKS = 32, 4096
 SMALL = 512  # samples up to which all of them are landmarks, so that a step is solved as by a factorisation
 MORE = 1.4  # times as many landmarks that are worth another preconditioner
 CHUNK = 2**24  # values of K that are in memory at once
-FLAT, FLATTEST = 0.1, 1e-10  # a line search ends at such a share of the first slope, or of P, which rounding leaves
+FLAT, FLATTEST = 0.1, 1e-10  # a line search ends at such a share of the first slope, or at one of P: rounding
 MOST_TRIALS = 30  # of a line search, or of a bias
 EPS = float(np.finfo(np.float64).eps)
 SUM_ERROR = 1e-12  # of the sum of all |c|: sums of coefficients that differ by less are equal
@@ -211,8 +210,9 @@ class _Newton:
     # The method
 
     def run(self) -> Columns:
-        xp, best = self.xp, np.inf
-        for newton in count(1):
+        xp, best, newton = self.xp, np.inf, 0
+        while True:
+            newton += 1
             gaps, objective = self._gaps(self.c, self.values, self.b)
             stops = self.steps >= self.most or self.idle >= MOST_IDLE or newton > MOST_NEWTON
             if stops or bool(xp.all(gaps <= self.closer * self._limits(objective))):
@@ -306,7 +306,7 @@ class _Newton:
         return equations.change, equations.images
 
     def _landmarks(self, mask: Any, products: float) -> Landmarks | None:
-        """The preconditioner for these free samples that takes no longer to form than so many products; None for none."""
+        """The preconditioner for these free samples that takes no longer than so many products; None for none."""
         xp, n, near = self.xp, self.shape[0], self.near
         same = bool(xp.all(mask == mask[:, :1]))
         if near is None or mask is near.mask:
@@ -314,7 +314,7 @@ class _Newton:
             is_shared = same and bool(xp.all(weight == weight[:, :1]))
             value = VALUE * self.kernel.n_used / (1 if is_shared else mask.shape[1])
             m = n if n <= SMALL else min(MOST_LANDMARKS, n, int((products * value * n) ** 0.5))
-            if m < FEWEST or (near is not None and m < MORE * len(near.rows)):
+            if (m < FEWEST and n > SMALL) or (near is not None and m < MORE * len(near.rows)):
                 return near
             rows = np.sort(np.random.RandomState(0).choice(n, m, replace=False))
             near = self.near = Landmarks(self.kernel, rows, weight, is_shared)
@@ -398,6 +398,8 @@ class _Equations:
         self.near: Landmarks | None = None
         self.is_plain = False  # whether there is to be no preconditioner
         self.direction: Any = None
+        self.before: Any = None  # the residual before the last step, and its product with what it was conditioned to
+        self.product: Any = None
 
     def _centre(self) -> None:
         """Move the bias to where the weighted residuals add up to 0."""
@@ -460,7 +462,7 @@ class _Equations:
 class Landmarks:
     """The preconditioner for some free samples, for each output, or for all where they have the same equations.
 
-    With L L' = K_mm, raised a little so that rounding leaves it definite, S is  L (I + G) L',  G = L^-1 K_mF W K_Fm L^-T;
+    With L L' = K_mm, raised a little so that rounding leaves it definite, S = L (I + G) L', G = L^-1 K_mF W K_Fm L^-T;
     I + G is what is inverted, since it is far from singular.
     """
 

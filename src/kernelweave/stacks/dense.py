@@ -136,18 +136,9 @@ class ExactStack(KernelStack, TrainingStack):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Products of the kernels with a few columns, and the inner products of the kernels.
 
-        Parameters
-        ----------
-        columns : ndarray of shape (n_kernels, n_samples, n_columns)
-            The last are shares of the samples, by which row means are taken.
-        roots : ndarray of shape (n_kernels, n_samples)
-            Roots of the weights of samples, 0 for those that lack the view.
-        centered, pairs : bool
-
-        Returns
-        -------
-        images : ndarray of the shape of `columns`
-        products : ndarray of shape (n_kernels, n_kernels), or (n_kernels,) without `pairs`
+        The last `columns`, (n_kernels, n_samples, n_columns), are shares of samples, by which row means are taken, and
+        `roots`, (n_kernels, n_samples), those of their weights, 0 where they lack the view. Without `pairs`, products
+        are those of each kernel with itself.
         """
 
     def inner_products(self, columns: Columns, *, mean: bool, centered: bool, pairs: bool) -> Similarity:

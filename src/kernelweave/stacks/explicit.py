@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -37,7 +36,8 @@ from ..engines.moments import means_of, products_of, pulled_by
 from ..engines.primal import Hessian, Primal, sweep
 from ..engines.training import NOTHING, ExplicitKernel, certified_descent, size_of
 from ..features import FeatureMap
-from ..kernels import Kernel, KernelStack, Normalizer
+from ..features.completion import FeatureCompletion, completion_of, only_presence
+from ..kernels import Kernel, KernelStack
 from ..machines import DualTerms, Machine, Solution
 from ..validation import is_count
 from ..validation.schemas import Schema, numbers
@@ -454,8 +454,23 @@ class Features(TrainingStack):
 
     # New samples, and what is kept
 
+    @property
+    def completion(self) -> FeatureCompletion | None:
+        return completion_of(self.maps)
+
+    @property
+    def read_maps(self) -> list[FeatureMap]:
+        """The maps of the views as they are, all of which prediction needs where it completes views."""
+        return self.maps if self.completion is None else self.completion.maps
+
+    @property
+    def read_besides(self) -> np.ndarray:
+        """The columns of all kernels, also of those without weight, where a view is completed from the others."""
+        columns = [kernel.columns() for kernel in self.kernels if self.completion is not None]
+        return np.concatenate([np.empty(0, dtype=int), *columns])
+
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
-        return self.reservoir.presence(views, active)
+        return (self.completion or self.reservoir).presence(views, active)
 
     def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
         return self.maps[m].transform(views, present) @ coef[self.offsets[m] : self.offsets[m + 1]]
@@ -475,10 +490,12 @@ class Features(TrainingStack):
 
     def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
         """Raw values and features of a sample for the active kernel (a boolean array) that has the most."""
+        if self.completion is not None:
+            return sum(found.n_raw + found.n_features for found in self.read_maps)
         return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
 
     def n_compared(self, coef: np.ndarray) -> np.ndarray:
-        return np.array([float(found.n_raw) for found in self.maps])
+        return np.array([float(found.n_raw) for found in self.read_maps])
 
     def feature_weights(self, m: int, coef: np.ndarray, right: Any) -> np.ndarray | None:
         """The vectors of a linear kernel, where its features are kernel values to landmarks or linear in x."""
@@ -487,27 +504,21 @@ class Features(TrainingStack):
     def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
         found: list[tuple[Kernel, np.ndarray]] = []
         for m, is_active in enumerate(active.tolist()):
-            landmarks = self.maps[m].landmarks
+            landmarks = self.read_maps[m].landmarks
             if landmarks is not None:
-                found += landmarks.lookups(np.array([is_active]))
+                found += landmarks.lookups(np.array([is_active or self.completion is not None]))
         return found
 
     def replace(self, m: int, kernel: Any) -> None:
-        landmarks = self.maps[m].landmarks
+        landmarks = self.read_maps[m].landmarks
         if landmarks is not None:
             landmarks.replace(0, kernel)
         self.reservoir.replace(m, kernel)
 
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> Features:
         active = np.ones(self.n_kernels, dtype=bool) if active is None else active
-        bare = copy(self.reservoir)
-        # Presence of views is all that is left to find out from these kernels: feature maps have their own constants.
-        bare.normalizers = [Normalizer(None, found.name) for found in self.normalizers]
-        bare.repairs = [repair.unlearned() for repair in bare.repairs]
         maps = [found if used else NoFeatures(found.n_features) for found, used in zip(self.maps, active, strict=True)]
-        kept = bare.restrict(np.empty(0, dtype=int), active)
-        kept.normalizers = [Normalizer(found.method, found.name) for found in self.normalizers]
-        return Features(kept, maps, None, self.n_samples)
+        return Features(only_presence(self.reservoir, active), maps, None, self.n_samples)
 
 
 class NoFeatures(FeatureMap):

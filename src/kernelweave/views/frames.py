@@ -222,6 +222,7 @@ def is_sparse_zero(dtype: Any) -> bool:
 
 
 SMALL = 10**6  # cells of a data frame that may be held as one array, too
+_CHUNK = 1024  # columns that are copied at a time
 
 
 @dataclass(frozen=True)
@@ -382,8 +383,17 @@ def kept_columns(X: Any, columns: np.ndarray, rows: np.ndarray | slice) -> KeptC
             arrays = {int(position): _plain(part.iloc[:, place]) for place, position in enumerate(columns)}
             return KeptColumns(n_samples, n_features, _blocks_by_type(arrays))
         groups = [columns[[own == dtype for own in dtypes]] for dtype in kinds]
-    blocks = [(own, np.array(take_columns(X, own)[rows], order="C")) for own in groups]
-    return KeptColumns(n_samples, n_features, blocks)
+    return KeptColumns(n_samples, n_features, [(own, _copied(X, own, rows)) for own in groups])
+
+
+def _copied(X: Any, columns: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
+    """These columns of some samples, row by row in memory; a few columns at a time, of which views can be taken."""
+    parts = [columns[first : first + _CHUNK] for first in range(0, len(columns), _CHUNK)]
+    first = take_columns(X, parts[0])
+    values = np.empty((len(np.arange(len(first))[rows]), len(columns)), dtype=first.dtype)
+    for place, part in enumerate(parts):
+        values[:, place * _CHUNK : place * _CHUNK + len(part)] = take_columns(X, part)[rows]
+    return values
 
 
 def has_sparse_views(X: pd.DataFrame) -> bool:

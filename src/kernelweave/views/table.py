@@ -28,6 +28,7 @@ import hashlib
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -234,7 +235,7 @@ class Views:
             "points": optional(several(_check_points, own=("features",))),
         },
         transient={
-            **dict.fromkeys(("_read", "_prepared", "_columns", "dtypes"), dict),
+            **dict.fromkeys(("_read", "_prepared", "_known", "dtypes"), dict),
             "holds_points": bool,
             "source": object,
             "labels": lambda: None,
@@ -262,7 +263,7 @@ class Views:
         self.source = object()
         self._read: dict[Any, Any] = {}
         self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
-        self._columns: dict[str, np.ndarray] = {}
+        self._known: dict[Any, Any] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -280,9 +281,13 @@ class Views:
             raise ValueError("X has sparse views, which a function cannot select; give the names of views or columns")
         if not isinstance(selector, str):
             return resolve_columns(selector, self.names, self.X.shape[1], self.X)
-        if selector not in self._columns:  # many thousand names are compared once
-            self._columns[selector] = resolve_columns(selector, self.names, self.X.shape[1])
-        return self._columns[selector]
+        return self.known(selector, lambda: resolve_columns(selector, self.names, self.X.shape[1]))
+
+    def known(self, key: Any, find: Callable[[], Any]) -> Any:
+        """What a function finds of columns, many thousand perhaps, for these and other rows: found once."""
+        if key not in self._known:
+            self._known[key] = find()
+        return self._known[key]
 
     def is_sparse(self, columns: np.ndarray) -> bool:
         """Whether some of these columns are read as a CSR matrix."""
@@ -296,13 +301,10 @@ class Views:
             X: Any = self.X.rows(index)
         else:
             X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
-        part = Views(X, self.names)
-        part.positions, part.source, part._columns = self.positions[index], self.source, self._columns
+        part = copy(self)  # without what was read
+        part.X, part.positions = X, self.positions[index]
         part.labels = None if self.labels is None else self.labels[index]
-        part.dtypes = self.dtypes
         part._prepared = self._prepared_rows(index)
-        if self.holds_points:
-            part.holds_points = True
         if self._read.get("finite"):
             part._read["finite"] = True
         return part

@@ -52,6 +52,14 @@ def test_weights_and_gates_do_not_depend_on_chunks(combiner):
     agree(chunked(combiner, CHUNKS["uneven"], tol=1e-5), model(combiner, tol=1e-5).fit(X, Y), 1e-4, 1e-2)
 
 
+def test_views_are_completed_in_chunks():
+    lacking = X.copy()
+    lacking[::5, :3], lacking[1::5, 3:] = np.nan, np.nan
+    whole = model(Mean(), missing="complete").fit(lacking, Y)
+    found = model(Mean(), missing="complete").fit(da.from_array(lacking, chunks=(50, 2)), da.from_array(Y, chunks=50))
+    np.testing.assert_allclose(found.decision_function(lacking), whole.decision_function(lacking), atol=1e-6)
+
+
 @pytest.mark.parametrize("combiner", [Mean(), Localized(l2=0.1)], ids=lambda combiner: type(combiner).__name__)
 def test_answers_on_a_cluster(client, combiner, no_futures):
     whole = model(combiner, tol=1e-5).fit(X, Y)

@@ -334,7 +334,8 @@ def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, sto
     if storage == "lazy" and not can_compute:
         raise ValueError(
             'storage="lazy" on a device needs kernels that are computed there (Linear, Polynomial, Gaussian, Laplacian '
-            'and ChiSquared kernels of dense columns, with NystroemFeatures); use storage="dense", or device="cpu"'
+            'and ChiSquared kernels of dense columns, with NystroemFeatures and missing="native"); use '
+            'storage="dense", or device="cpu"'
         )
     if free is None:
         return storage != "lazy"

@@ -75,7 +75,7 @@ def _distances(
 
 @jit
 def _many_products(values, v, KIND: tl.constexpr):
-    """values v' on the tensor cores, as exact as in float32: numbers up to 1 are two of float16, others three of TF32."""
+    """values v' on the tensor cores, as exact as in float32: numbers up to 1 as two of float16, others as TF32."""
     if KIND == 1:
         return tl.dot(values, tl.trans(v), input_precision="tf32x3")
     high, v_high = values.to(tl.float16), v.to(tl.float16)

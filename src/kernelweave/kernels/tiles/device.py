@@ -63,7 +63,12 @@ PROGRAMS = 1024  # columns are shared out among programs where there are fewer t
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
 # distances. The fastest of a dozen each on an H200.
 TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
-MANY_TILE = (128, 64, 8, 2)  # the same for more than `FEW_OUTPUTS` columns of V, where a sample is one block of features
+MANY_TILE = (
+    128,
+    64,
+    8,
+    2,
+)  # the same for more than `FEW_OUTPUTS` columns of V, where a sample is one block of features
 BLOCK_TILE = 64  # rows and columns of a tile of `DeviceImages.block`
 # Arrays of a solve, see the table of the module
 IMAGES = 3
