@@ -14,7 +14,8 @@ allocated on a device. Compiled code is loaded before the clock starts, on both 
 what forming the kernel values alone would take at the machine's measured rates (`benchmarks.scale_cells`, which also
 defines the problem), and, with one kernel, a row for each rival, timed in the same run at the same tolerance. "gap"
 stops at a relative duality gap of 1e-3, "kkt" at libsvm's tolerance of 1e-3, which rivals have. The gap of a rival is
-computed afterwards, from its coefficients.
+computed afterwards, from its coefficients. With `--loss least-squares` the rivals are the kernel ridge regressions of
+scikit-learn and himalaya, which factorise the whole matrix.
 
 `--explicit N` runs cells with N explicit features of each of six kernels instead (`benchmarks.scale_explicit`), and
 scikit-learn's `Nystroem` and `LinearSVC` as the rival; with `--workers W`, W Dask workers of one thread against one
@@ -41,10 +42,11 @@ from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "docs" / "scale.json"
 MOST_DENSE = 20_000  # samples up to which both storages are measured, where none is chosen
+MOST_OF_RIDGE = 20_000  # samples of which kernel ridge regression of rivals is timed
 MOST_OF_RIVAL = 200_000  # samples: scikit-learn holds features in float64, and copies them
 SETTINGS = (
     *("solver", "method", "kernels", "samples", "C", "stop", "storage", "device", "machine"),
-    *("components", "problem", "workers"),
+    *("components", "problem", "workers", "loss", "classes"),
 )
 EMPTY = ("predict", "kernels", "components")  # columns in which 0 is left out
 BEGIN, END = "<!-- scale -->\n", "<!-- /scale -->"
@@ -53,6 +55,8 @@ COLUMNS = (
     ("solver", "solver", "{}"),
     ("storage", "storage", "{}"),
     ("method", "method", "{}"),
+    ("loss", "loss", "{}"),
+    ("classes", "classes", "{}"),
     ("kernels", "kernels", "{}"),
     ("samples", "n", "{}"),
     ("C", "C", "{:g}"),
@@ -89,13 +93,17 @@ def cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The cells of a run: for each problem our storages and ways to stop, then the rivals."""
     for P, n, C in itertools.product(given.kernels, given.samples, given.C):
         problem = {"kernels": P, "samples": n, "C": C, "device": given.device, "predict": given.predict}
+        if given.loss != "svm":
+            problem |= {"loss": given.loss, "classes": given.classes}
         storages = given.storage or (["dense", "lazy"] if given.device == "cpu" and n <= MOST_DENSE else ["lazy"])
         for method, storage in itertools.product(given.method, storages):
             for stop in given.stop if method == "mean" else ["kkt"]:
                 yield {**problem, "solver": "kernelweave", "method": method, "stop": stop, "storage": storage}
         if P == 1 and given.device == "cpu":
-            for rival in given.rival:
-                yield {**problem, "solver": rival, "method": "SVC", "stop": "kkt", "storage": "", "predict": 0}
+            solvers = given.rival if given.loss == "svm" else ["sklearn", "himalaya"] if n <= MOST_OF_RIDGE else []
+            for rival in solvers:
+                method = "SVC" if given.loss == "svm" else "KernelRidge"
+                yield {**problem, "solver": rival, "method": method, "stop": "kkt", "storage": "", "predict": 0}
 
 
 def held_or_recomputed(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -219,7 +227,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     def line_of(cell: dict[str, Any]) -> tuple:
         return cell["device"], cell["kernels"], cell["solver"], cell["method"], cell["storage"]
 
-    chosen = sorted((cell for cell in rows if cell["C"] == 1 and cell["stop"] == "kkt"), key=line_of)
+    chosen = sorted(
+        (cell for cell in rows if cell["C"] == 1 and cell["stop"] == "kkt" and "loss" not in cell), key=line_of
+    )
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
     for (device, P, solver, method, storage), group in itertools.groupby(chosen, line_of):
         cells = sorted(group, key=lambda cell: cell["samples"])
@@ -249,6 +259,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--method", nargs="+", choices=["mean", "convex", "localized"], default=["mean"])
     add("--stop", nargs="+", choices=["gap", "kkt"], default=["gap", "kkt"])
     add("--rival", nargs="+", choices=["libsvm", "onedal", "none"], default=["libsvm", "onedal"])
+    add("--loss", choices=["svm", "least-squares", "squared-hinge"], default="svm")
+    add("--classes", type=int, default=2, help="of other losses than the svm")
     add("--predict", type=int, default=0, metavar="N", help="also time the prediction of N new samples")
     add("--explicit", type=int, default=0, metavar="N", help="cells with N explicit features of each kernel")
     add("--accuracy", type=int, default=0, metavar="N", help="accuracy with N landmarks against exact models")

@@ -131,7 +131,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         ``approximation__<kernel name>__<parameter>``. Everything that is learned before training (widths,
         normalisation, landmarks) comes from at most max(4000, 20 n_components) samples.
     tol : float
-        Largest violation of the optimality conditions, as in libsvm.
+        Largest violation of the optimality conditions, as in libsvm; of smooth losses on kernels in parts the relative
+        duality gap.
     max_iter : int
         Limit on solver steps per machine; -1 for one that only stops runaway solves (10 million, or 100 per sample).
     n_jobs : int or None
