@@ -210,10 +210,7 @@ def _kernel_weights(model: Any, X: pd.DataFrame) -> pd.DataFrame:
 
 
 def _feature_weights(model: Any) -> pd.DataFrame | None:
-    """Weights of the features of all linear kernels, or of a regression on all columns, the largest first.
-
-    None where there are no such weights. Those of a regression are in units of y, as the contributions are.
-    """
+    """Feature weights of all linear kernels, or of a regression on all columns (in units of y), the largest first."""
     inner = _inner(model)
     if getattr(inner, "kind_", None) == "linear":
         found = [_regression_weights(inner)]

@@ -81,7 +81,6 @@ def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[Coh
 
 
 def _model(chosen: argparse.Namespace, said: dict[str, Any], **options: Any) -> CohortModel:
-    """The model of a call; `said` are the parameters that say what columns hold."""
     effort = "quick" if chosen.quick else "full"
     given: dict[str, Any] = {name: value or None for name, value in said.items()}
     return CohortModel(

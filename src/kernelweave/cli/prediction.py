@@ -221,10 +221,7 @@ def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
 
 
 def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
-    """Labels, decision values and probabilities of samples, or predicted numbers, with the index of X.
-
-    Rows of samples that have no view that the model needs are empty.
-    """
+    """Labels, decision values and probabilities, or numbers, with the index of X; empty rows without a view needed."""
     able = predictable(model, X)
     known = X[able]
     parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
@@ -396,12 +393,7 @@ class NewSamples:
 
 
 def without_prediction(samples: list[Any], count: int, wanted: str) -> str:
-    """A warning: `count` samples, of which some are named, have no view that the model needs.
-
-    >>> from kernelweave.cli.prediction import without_prediction
-    >>> without_prediction(["eve"], 1, "rna, protein")
-    '1 sample has no view that the model needs, and so no prediction (eve); the model reads rna, protein'
-    """
+    """A warning: `count` samples, of which some are named, have no view that the model needs."""
     named = ", ".join(map(str, samples[:NAMED])) + (", ..." if count > NAMED else "")
     start = "1 sample has" if count == 1 else f"{count} samples have"
     return f"{start} no view that the model needs, and so no prediction ({named}); the model reads {wanted}"

@@ -242,10 +242,7 @@ def entries_of(value: Any, names: list[str], kept: list[str]) -> Any:
 
 
 class NamedNumbers(BaseEstimator):
-    """`get_params` and `set_params` that reach into parameters with one number per kernel, by kernel name.
-
-    A subclass lists such parameters in `_numbers`.
-    """
+    """`get_params` and `set_params` that reach by kernel name into parameters that a subclass lists in `_numbers`."""
 
     _numbers: tuple[str, ...] = ()
 

@@ -335,10 +335,7 @@ class CombinedKernel(ABC):
 
 
 class KernelsTimesAmplitudes(CombinedKernel):
-    """k(x, z) = sum_m a_m(x) k_m(x, z) a_m(z): weights, or gates, as an amplitude of each kernel for each sample.
-
-    A subclass implements `new_parts`, `right` and `whole`.
-    """
+    """k(x, z) = sum_m a_m(x) k_m(x, z) a_m(z): weights, or gates, as an amplitude of each kernel for each sample."""
 
     @property
     def is_sum(self) -> bool:

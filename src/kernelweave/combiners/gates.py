@@ -269,9 +269,6 @@ class Sigmoid(LinearGate):
     >>> Sigmoid().values(theta, np.array([[1.0], [0.0]]), np.ones((2, 2), dtype=bool)).round(3)
     array([[1.   , 0.   ],
            [0.707, 0.707]])
-    >>> Sigmoid(norm="paper").values(theta, np.array([[1.0], [0.0]]), np.ones((2, 2), dtype=bool))
-    array([[1. , 0. ],
-           [0.5, 0.5]])
     """
 
     competes = False

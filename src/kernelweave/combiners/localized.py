@@ -104,8 +104,6 @@ class GatedStack(Record):
 
 
 class ExplicitGates(ExplicitState):
-    """As `ExplicitState`, with what gates are computed of."""
-
     taken = ("inputs", "active", "mean_weights", "open_share")
     _saved = Schema(
         {
@@ -236,10 +234,7 @@ class GatedSum(KernelsTimesAmplitudes):
         return self.scores(m, views, np.ones(views.n_samples, dtype=bool), coef, right)
 
     def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """The part of each kernel in the values of new samples, as if its gate were 1: (n_new, n_outputs, n_kernels).
-
-        0 for kernels that are not active, NaN for samples that lack the view.
-        """
+        """Parts of new values if gates were 1: (n_new, n_outputs, n_kernels), 0 if not active, NaN if lacking."""
         present = self.stack.presence(views, self.active)
         values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
         for m in np.flatnonzero(self.active).tolist():
@@ -506,11 +501,7 @@ TINY = np.finfo(float).tiny
 
 
 class GatedCombiner(DescentCombiner):
-    """A combiner k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z) whose gates eta (and perhaps k_m) are learned.
-
-    Subclasses have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
-    `validation_fraction` of `Localized`.
-    """
+    """A combiner k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z) that learns gates; parameters as of `Localized`."""
 
     _constraints = Constraints(
         gating=Instance(Gate, "a gating model such as Softmax()") | None,
@@ -716,9 +707,6 @@ class Localized(GatedCombiner):
     >>> model = model.fit(X[:100], y[:100])
     >>> model.score(X[100:], y[100:]) > 0.9
     True
-    >>> model.kernel_weights(X[:1]).sum(axis=1).round(6)
-    0    1.0
-    dtype: float64
     """
 
     _constraints = Constraints(l2=Number(low=0) | Exactly(np.inf, "infinity") | "auto")

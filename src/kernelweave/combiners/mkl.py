@@ -182,7 +182,6 @@ class OptimalWeights(NamedNumbers, Combiner):
         return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
     def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
-        """The feasible set of x, with r."""
         raise NotImplementedError
 
     def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:

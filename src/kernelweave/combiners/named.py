@@ -33,12 +33,7 @@ NAMED: dict[str, Callable[[], Combiner]] = {
 
 
 def combiner_named(given: Any) -> Any:
-    """The combiner of a name, and `Mean()` for None; anything else as it is.
-
-    >>> from kernelweave.combiners.named import combiner_named
-    >>> combiner_named("lp")
-    LpMKL(p=1.3333333333333333)
-    """
+    """The combiner of a name, and `Mean()` for None; anything else as it is."""
     if given is None:
         return Mean()
     return NAMED[given]() if isinstance(given, str) and given in NAMED else given

@@ -145,8 +145,6 @@ def _protocol(folds: int | None, repeats: int, quick: bool, seed: int) -> Nested
 
 @dataclass(frozen=True)
 class _Aim:
-    """What is predicted, and by what score methods are judged."""
-
     task: str
     why: str
     targets: np.ndarray

@@ -69,10 +69,7 @@ class LabelledCohort:
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, y: pd.Series, table: pd.DataFrame) -> pd.Series:
-        """Add samples by their targets, NaN for none, and what `cli.prediction.predictions` has of them.
-
-        Returns the targets as the predictions are written: a class as the model has it.
-        """
+        """Add samples by targets, NaN for none, and predictions; returns targets, classes as the model has them."""
         predicted = table.iloc[:, 0]
         there, known = y.notna().to_numpy(), predicted.notna().to_numpy()
         self.n_unlabelled += int((~there).sum())
@@ -237,7 +234,6 @@ class LabelledCohort:
         )
 
     def section(self) -> Section:
-        """The section of a report."""
         text = (
             "These samples had no part in the fit where they are new. Intervals of 95 % take into account that other "
             "samples would give other scores, not that other training samples would give another model."

@@ -56,7 +56,6 @@ class OutOfFold:
 
     @classmethod
     def of(cls, splits: Sequence[Split], records: Sequence[Mapping[str, Any]], places: Sequence[int]) -> OutOfFold:
-        """Of the records of some folds, with the numbers of these folds."""
         lengths = [len(split.test) for split in splits]
         shares = [record.get("probabilities") for record in records]
         known = all(part is not None for part in shares)
@@ -255,8 +254,6 @@ class Judge:
 
 @dataclass(frozen=True)
 class Corrected:
-    """The corrected score of the best of several methods, with its 95 % interval."""
-
     score: float
     low: float
     high: float

@@ -64,7 +64,6 @@ def _kind(outcome: CompareOutcome) -> str:
 
 
 def _shown(outcome: CompareOutcome, value: float) -> float:
-    """A score as it is shown: of an error, its size."""
     return -value if outcome.scoring.is_error else value
 
 

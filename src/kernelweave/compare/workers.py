@@ -112,7 +112,6 @@ class FoldsInProcesses:
     def measured(
         self, missing: Mapping[int, Sequence[str]], until: float | None
     ) -> Iterator[tuple[int, dict[str, Records]]]:
-        """Folds with the records of one method, as they are finished; none begins after `until` (monotonic)."""
         cells = [(fold, method) for fold, methods in missing.items() for method in methods]
         workers = Parallel(self.n_jobs or 1, backend="loky", batch_size=1, return_as="generator_unordered")
         yield from workers(delayed(_cell)(self.given, fold, method, _deadline(until)) for fold, method in cells)

@@ -40,7 +40,6 @@ def saliency_maps(weights: np.ndarray, layout: tuple[int, int], *, patch: tuple[
     patches: row by row from the top. `layout` has the numbers of rows and columns of patches, `patch` the height and
     width of one; pictures have the shape (n_samples, height, width).
 
-    >>> from kernelweave.datasets.images import saliency_maps
     >>> saliency_maps([[0.0, 1.0]], layout=(1, 2), patch=(2, 2))
     array([[[0., 0., 1., 1.],
             [0., 0., 1., 1.]]])

@@ -29,11 +29,7 @@ from ..views import Views
 
 
 def ranges(n: int, size: int) -> Iterator[slice]:
-    """Slices of at most `size` samples that together are all n.
-
-    >>> list(ranges(5, 3))
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
+    """Slices of at most `size` samples that together are all n."""
     for first in range(0, n, size):
         yield slice(first, min(first + size, n))
 

@@ -243,8 +243,6 @@ STEPS = {
 
 
 class Step:
-    """A function of a block, with its other arguments."""
-
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]):
         self.function, self.arguments = function, arguments
 

@@ -221,7 +221,6 @@ class Explanations(FittedKernels):
         return found
 
     def _coef_or_reason(self) -> np.ndarray | str:
-        """What `coef_` is, or why there is none."""
         if not hasattr(self, "intercept_"):
             return "it is not fitted"
         active = self._kernel.active
@@ -254,7 +253,6 @@ class Explanations(FittedKernels):
         return self._kernel.feature_weights(m, coef)
 
     def _origin(self, m: int) -> Origin:
-        """What the features of a kernel are made of."""
         kernel: Any = self.kernels_[m]
         names = getattr(self, "feature_names_in_", None)
         if hasattr(kernel, "transformer_"):

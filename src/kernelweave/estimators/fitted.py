@@ -190,10 +190,7 @@ def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
 
 
 def n_compared(model: Any) -> int:
-    """With how many points a kernel of a fitted model compares a new sample, at most: support vectors, or landmarks.
-
-    For explicit features that are made without landmarks, the number of raw values that they are made of.
-    """
+    """With how many support vectors or landmarks (else raw values) a kernel compares a new sample, at most."""
     if hasattr(model, "support_"):
         return len(model.support_)
     used = [model.approximation_[name].n_raw for name in model.active_kernels_]
@@ -214,8 +211,6 @@ def similarities_of(model: Any, X: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Extension:
-    """The extended kernels and new samples that blocks of similarities give."""
-
     matrices: dict[int, Precomputed]  # by the positions of the kernels that get further ids
     index: pd.Index  # labels of the new samples
     ids: dict[int, pd.Series]  # what the id columns of X hold for them; missing where a sample lacks the view

@@ -35,8 +35,6 @@ _CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
 
 
 class KernelParameters(BaseEstimator):
-    """`get_params` and `set_params` that reach into the list of kernels by kernel name."""
-
     kernels: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -198,14 +196,7 @@ def has_steps_before(estimator: Any) -> bool:
 
 
 def model_input(estimator: Any, X: Any) -> Any:
-    """X as the fitted model inside a fitted estimator gets it: after the steps of pipelines before it.
-
-    >>> from kernelweave import MKLClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> model_input(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [2.0]], [0, 1]), [[3.0]])
-    array([[2.]])
-    """
+    """X as the fitted model inside a fitted estimator gets it: after the steps of pipelines before it."""
     for one in filter(_is_pipeline_of_several, _nested(estimator)):
         X = one[:-1].transform(X)
     return X
@@ -222,13 +213,7 @@ def _inside(estimator: Any) -> Any:
 
 
 def fitted_views(model: Any) -> dict[str, np.ndarray]:
-    """The columns of each view that a fitted model has kernels for, as positions in the X of its fit.
-
-    >>> from kernelweave import MKLClassifier, stack_views
-    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
-    >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
-    {'a': array([0]), 'b': array([1, 2])}
-    """
+    """The columns of each view that a fitted model has kernels for, as positions in the X of its fit."""
     kernels = list(zip(model.kernel_names_, model.kernels_, strict=True))
     columns = {name: kernel.columns() for name, kernel in kernels}
     views = _by_view(kernels, [set(read.tolist()) for read in columns.values()])
@@ -236,14 +221,7 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
 
 
 def kernels_by_view(model: Any) -> dict[str, list[str]]:
-    """The names of the kernels of each view of a fitted model, as `KernelSubsets.views` has them.
-
-    >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.kernels import Gaussian, Linear
-    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
-    >>> kernels_by_view(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]).fit(X, [0, 1]))
-    {'a': ['a', 'a-2'], 'b': ['b']}
-    """
+    """The names of the kernels of each view of a fitted model, as `KernelSubsets.views` has them."""
     kernels = list(zip(model.kernel_names_, model.kernels_, strict=True))
     given = {} if model.kernels is None else dict(named_kernels(model.kernels))
     matrices = [_matrices(given.get(name, kernel)) for name, kernel in kernels]  # fitted kernels hold copies of them

@@ -92,7 +92,6 @@ class FeatureCompletion:
         return views_of(self.stack.kernels, np.ones((0, self.stack.n_kernels), dtype=bool))
 
     def span(self, m: int) -> slice:
-        """Where the features of kernel m are among those of all kernels."""
         first = sum(found.n_features for found in self.maps[:m])
         return slice(first, first + self.maps[m].n_features)
 

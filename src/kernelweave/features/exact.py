@@ -62,10 +62,7 @@ from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, n_c
 
 
 class DirectMap(FeatureMap):
-    """Features without whitening; subclasses write `expand`.
-
-    Each row is divided by its norm (`by_norm`), or lowered by `mean`; then all are multiplied by `factor`.
-    """
+    """Features without whitening, normalised by `by_norm`, `mean` and `factor`; subclasses write `expand`."""
 
     whitening = None
 

@@ -265,7 +265,6 @@ def among(some: pd.Index, others: pd.Index) -> np.ndarray:
 
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
-    """Put matched tables side by side."""
     views, matched_by, order = matched_views(tables, matching, labels=labels)
     labelled = [view.labelled for view in views]
     if labels is None:

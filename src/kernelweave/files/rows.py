@@ -296,7 +296,6 @@ def _array_frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
 
 
 def _texts(array: np.ndarray) -> np.ndarray:
-    """Text as objects, None where it is empty."""
     if array.dtype.kind not in "US":
         return array
     texts = array.astype(str).astype(object)

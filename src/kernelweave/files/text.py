@@ -167,8 +167,6 @@ def _is_open(lines: list[str], sep: str) -> bool:
 
 
 class Header(NamedTuple):
-    """What stands above the rows: the separator, the names of the columns, and the position of the ids."""
-
     sep: str
     names: list[str]
     place: int | None

@@ -396,9 +396,7 @@ class SharedKernel(_OfKernel):
     Fitted to the training samples of one of its sheets (with the same weights and, where it is supervised, targets) it
     is that sheet; fitted to others it is `kernel`, fitted. Cloning returns the kernel itself: sheets are never copied.
 
-    >>> import numpy as np
     >>> from kernelweave.kernels import Gaussian
-    >>> from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
     >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
     >>> kernel = SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), X[:3], X[3:])])
     >>> kernel.fit(X[:3])

@@ -311,7 +311,6 @@ class CompletedStack(KernelStack):
         return Completion(matrices, self.names, self.views, self.held, self.counts)
 
     def _training(self) -> tuple[Completion, np.ndarray]:
-        """The regressions, and the kernels of all training samples."""
         if "training" not in self._found:
             native = self._native()
             every = np.arange(native.n_samples)

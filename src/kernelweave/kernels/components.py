@@ -86,7 +86,6 @@ def _named(steps: list[Any], given: Sequence[str] | None, width: int, called: st
 
 
 def _of_groups(whole: Any, groups: list[Any], given: list[str] | None) -> Origin:
-    """The parts of a `ColumnTransformer` side by side."""
     n_in = int(whole.width if hasattr(whole, "width") else whole.n_features_in_)
     given = [f"x{place}" for place in range(n_in)] if given is None else given
     prefixes = bool(getattr(whole, "prefixes", getattr(whole, "verbose_feature_names_out", True)))

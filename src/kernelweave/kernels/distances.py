@@ -282,8 +282,6 @@ class Gaussian(_WithWidth, TiledKernel):
     >>> X = [[0.0], [1.0], [3.0], [4.0]]
     >>> round(Gaussian().fit(X).scale_**2, 3)  # the variance
     2.5
-    >>> Gaussian(scale="nearest").fit(X).scale_
-    1.0
     """
 
     takes_sparse = True

@@ -133,10 +133,7 @@ def prepare(
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
-    """Fit a copy of a transformer to the samples that have a view; `fit` gets y and weights where it takes them.
-
-    Where an equal one was fitted to the same before, it is that one.
-    """
+    """Fit a copy of a transformer to samples that have a view, or take the equal one that was fitted to the same."""
     _check_transformer(transformer, who)
     known = views.kept(("preparations", columns.tobytes(), view if isinstance(view, str) else None), list)
     for given, preparation in known:

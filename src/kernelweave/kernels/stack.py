@@ -671,10 +671,7 @@ class KernelStack:
 
 
 def single_stack(stack: KernelStack, m: int, *, normalize: str | None) -> KernelStack:
-    """One kernel of a stack alone, over the training samples that have its view; its values are not repaired.
-
-    Constants of normalisation, which is any but "center", are learned from these samples.
-    """
+    """A kernel alone, not repaired or centred, over the training samples with its view, which its constants are of."""
     name, kernel = stack.names[m], stack.kernels[m]
     other = KernelStack([(name, kernel)], normalize)
     present = stack.present[:, m]

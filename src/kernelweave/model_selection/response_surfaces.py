@@ -494,8 +494,6 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     >>> search = ResponseSurfaceSearchCV(model, ["combiner__weights__gaussian", "C"], cv=3).fit(X, y)
     >>> len(search.design_) - len(search.path_)
     6
-    >>> bool(search.best_score_ >= search.cv_results_["mean_test_score"][0])
-    True
     """
 
     # Of the other parameters scikit-learn takes care, and `check_factors` of factors and bounds.

@@ -488,10 +488,7 @@ class Scored:
 
 
 def take_apart(models: Sequence[Scored], units: Units) -> None:
-    """Find which metric the score is, from all models of a fold, and take it apart.
-
-    The metric is recognised by its values, since it may be given as any callable.
-    """
+    """Find by its values which metric the score (any callable) is, from all models of a fold, and take it apart."""
     defined = [one for one in models if np.isfinite(one.score)]
     common = set.intersection(*(one.metrics for one in defined)) if defined else set()
     metric = next((name for name in _METRICS if name in common), None)

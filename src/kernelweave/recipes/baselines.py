@@ -110,10 +110,7 @@ class Decisions(BaseEstimator):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``) or a regression.
-
-        For more classes they have the shape (n_samples, n_classes). Those of a regression are its predictions.
-        """
+        """Decision values, positive for ``classes_[1]``, or by class of more than two; of a regression predictions."""
         check_is_fitted(self)
         values = self._decided(X)
 
@@ -306,16 +303,6 @@ class ColumnModel(Decisions):
         to the decision value: the intercept is what the views leave. It is the same for all samples that have all cells
         in a linear model, whose parts are those of the coefficients; in other models it also has what views do only
         together.
-
-        >>> import pandas as pd
-        >>> from kernelweave.recipes.baselines import ColumnModel
-        >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
-        >>> model = ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 3.0, 7.0])
-        >>> model.contributions(X).round(2)
-             a    b  intercept
-        0 -2.0  0.0        4.0
-        1  0.0 -1.0        4.0
-        2  2.0  1.0        4.0
         """
         views = self._new_views(X)
         values = self._scored(self._numbers(views))
@@ -332,15 +319,6 @@ class ColumnModel(Decisions):
         They are those of features as the preparation makes them: of numbers in units of their standard deviation, as
         `CohortModel` and the default prepare them, of categories and of words. Those of principal components (`PCA`,
         `TruncatedSVD`) are carried back to the columns that these are made of. A forest has none: a ValueError.
-
-        >>> import pandas as pd
-        >>> from kernelweave.recipes.baselines import ColumnModel
-        >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
-        >>> ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 3.0, 7.0]).coefficients().round(2)
-        view  feature
-        a     0          1.63
-        b     0          0.82
-        dtype: float64
         """
         check_is_fitted(self)
         if not isinstance(self.scores_, LinearScores):
@@ -393,12 +371,7 @@ class ColumnModel(Decisions):
 
 
 def default_preparation(estimator: str) -> Any:
-    """The transformer of columns of numbers for a model of this name.
-
-    >>> from kernelweave.recipes.baselines import default_preparation
-    >>> default_preparation("forest")
-    SimpleImputer(keep_empty_features=True, strategy='median')
-    """
+    """The transformer of columns of numbers for a model of this name."""
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
     if estimator == "linear":
         return make_pipeline(fill, StandardScaler())
@@ -576,7 +549,6 @@ class StackedViews(Decisions):
         return list(entries)
 
     def _fitted(self, machine: Any, own: Views, targets: np.ndarray, rows: np.ndarray) -> Any:
-        """The machine fitted to these samples, which have the view; None where they are too few, or of one class."""
         is_classification = self.task_ == "classification"
         if len(rows) < 2 or (is_classification and len(np.unique(targets[rows])) < 2):
             return None

@@ -237,16 +237,7 @@ _PLAIN = (SimpleImputer, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScale
 
 
 def lean_preparation(preparation: Any, table: Any, *, components: int) -> Any:
-    """The preparation for gradient boosting.
-
-    >>> import numpy as np
-    >>> from sklearn.impute import SimpleImputer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kernelweave.recipes.design import lean_preparation
-    >>> lean_preparation(make_pipeline(SimpleImputer(), StandardScaler()), np.zeros((3, 2)), components=50)
-    FunctionTransformer()
-    """
+    """The preparation for gradient boosting, without what only fills numbers in and scales them."""
     if sp.issparse(table):
         return _reduced(preparation, table, components)
     if not isinstance(preparation, ColumnTransformer):

@@ -63,8 +63,6 @@ _CHUNK = 512  # columns that are gone through together
 
 @dataclass(frozen=True, eq=False)
 class CohortSummary:
-    """What the training samples looked like, in a few numbers for each column and view."""
-
     n_samples: int
     views: list[str]
     shares: np.ndarray  # (n_views,): which share of the samples has each view
@@ -150,8 +148,6 @@ class CohortSummary:
 
 
 class NewCohort:
-    """New samples, block by block, in comparison with those of a summary."""
-
     def __init__(self, summary: CohortSummary):
         self.summary = summary
         n_views, n_measures = len(summary.views), len(summary.measures)

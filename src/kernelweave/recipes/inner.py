@@ -28,8 +28,6 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples that a model is fitted to."""
-
     table: pd.DataFrame
     present: np.ndarray  # (n_samples, n_views)
     targets: np.ndarray  # positions of classes, or standardised numbers

@@ -87,8 +87,6 @@ class ViewColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The views that a model reads."""
-
     views: list[ViewColumns]
     # whether one transformer reads the columns of all views together: documents of samples that lack a view are then
     # empty, and so are their sparse rows

@@ -178,8 +178,6 @@ _DIGITS = 6  # of similarities: those of two equal samples differ by rounding, w
 
 @dataclass(frozen=True)
 class Twins:
-    """Samples that are equal in all views."""
-
     sets: np.ndarray  # (n_samples,): the same number for samples that are equal
     n_samples: int  # how many samples are equal to another one
     n_sets: int  # how many different ones these are

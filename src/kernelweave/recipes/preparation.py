@@ -188,7 +188,6 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scikit-learn's `PCA` refuses more components than there are samples, so that a number that suits all samples fails
     in the folds of a cross-validation. This one takes as many as there are.
 
-    >>> from kernelweave.recipes.preparation import FewComponents
     >>> FewComponents(5).fit_transform([[0.0, 1.0, 5.0, 2.0], [1.0, 0.0, 2.0, 2.0], [3.0, 1.0, 1.0, 0.0]]).shape
     (3, 2)
     """

@@ -74,8 +74,6 @@ _TREE_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class TreeSum:
-    """Sums over the leaves of decision trees."""
-
     width: int  # number of features
     # (n_trees,): the first node of each tree, and the first output that its leaves have values for
     roots: np.ndarray

@@ -209,10 +209,7 @@ def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | None = None) -> np.ndarray:
-    """A basis of what the columns of W span, orthonormal in the feature space, strongest first, SKFE (5)-(8).
-
-    Columns that depend on others are left out, so fewer may come back, or none.
-    """
+    """A basis of what independent columns of W span, orthonormal in feature space, strongest first, SKFE (5)-(8)."""
     products = W.T @ KW + ridge * (W.T @ W)
     # Columns of unit length first, so that small ones do not pass for dependent ones.
     length = np.sqrt(np.maximum(np.diagonal(products), 0.0))

@@ -58,12 +58,7 @@ class Reference:
     details: tuple[tuple[str, str], ...] = ()  # further fields of BibTeX, such as volume and pages
 
     def text(self) -> str:
-        """The reference as a line of a bibliography.
-
-        >>> REFERENCES["localized"].text()
-        'Gönen, M. and Alpaydın, E. (2008). Localized multiple kernel learning. Proceedings of the 25th International
-        Conference on Machine Learning.'
-        """
+        """The reference as a line of a bibliography."""
         authors = listed(self.authors, len(self.authors))
         details = dict(self.details)
         pages = details.get("pages", "").replace("--", "–")

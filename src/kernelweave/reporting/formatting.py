@@ -28,8 +28,6 @@ def write_cell(value: Cell, kind: str = "text") -> str:
     ['95.3 %', '0.03', '< 0.001']
     >>> [write_cell(12345, "count"), write_cell(75.2, "seconds"), write_cell(0.000012345, "number")]
     ['12,345', '1 min 15 s', '1.234 × 10⁻⁵']
-    >>> write_cell(None, "number")
-    '–'
     """
     if is_missing(value):
         return DASH
@@ -91,11 +89,7 @@ def one_line(text: str, longest: int = 0) -> str:
 
 
 def without_minus_zero(text: str) -> str:
-    """A number that was rounded to 0 without its sign.
-
-    >>> without_minus_zero("-0.0 %"), without_minus_zero("-0.1")
-    ('0.0 %', '-0.1')
-    """
+    """A number that was rounded to 0 without its sign."""
     return text if re.search("[1-9]", text) else text.removeprefix("-").removeprefix("+")
 
 

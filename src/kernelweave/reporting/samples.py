@@ -526,13 +526,7 @@ _MOST_WEIGHTS = 3  # of a sample, on hover
 
 
 def drawn_rows(rows: np.ndarray, strata: np.ndarray, most: int, random_state: Any) -> np.ndarray:
-    """At most some of the rows, at random, with the share that each stratum has.
-
-    >>> import numpy as np
-    >>> drawn = drawn_rows(np.arange(100), np.repeat([0, 1], [80, 20]), 10, 0)
-    >>> int((drawn < 80).sum()), len(drawn)
-    (8, 10)
-    """
+    """At most some of the rows, at random, with the share that each stratum has."""
     if len(rows) <= most:
         return rows
     rng = np.random.default_rng(random_state)

@@ -175,7 +175,6 @@ def _known(value: float) -> float | None:
 
 
 def _permuted_blocks(importance: pd.DataFrame, score: Score) -> list[Block]:
-    """What a model without kernels loses where the values of a view are exchanged between samples."""
     text = (
         "Instead, the values of each view were exchanged between the samples given here, five times: the more the "
         f"{score.name} falls, the more the model relies on that view. Where the model was fitted to these samples, "

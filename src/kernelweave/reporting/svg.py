@@ -92,11 +92,7 @@ _LARGEST = 1e290  # beyond it a range overflows; such numbers are drawn at the e
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
-    """The numbers that can be drawn.
-
-    >>> finite([1, None, float("nan")])
-    [1.0]
-    """
+    """The numbers that can be drawn."""
     return [min(max(float(v), -_LARGEST), _LARGEST) for v in values if v is not None and math.isfinite(v)]
 
 
@@ -132,11 +128,7 @@ class Scale:
         return next((factor * power for factor in (1, 2, 5) if factor * power >= rough * (1 - 1e-9)), 10 * power)
 
     def ticks(self, most: int) -> list[float]:
-        """Round numbers within the axis.
-
-        >>> Scale([0, 4.5], 0, 100, room=0).ticks(5)
-        [0.0, 1.0, 2.0, 3.0, 4.0]
-        """
+        """Round numbers within the axis."""
         step = self.step(most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)] if last - first < 100 else [self.low, self.high]

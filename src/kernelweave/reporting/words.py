@@ -32,8 +32,6 @@ def written(value: float, kind: str = "number") -> str:
 
     >>> written(0.9533, "percent"), written(0.12345), written(1234.5), written(float("nan"))
     ('95.3 %', '0.123', '1234', 'unknown')
-    >>> written(-1e-9, "percent")
-    '0.0 %'
     """
     if not math.isfinite(value):
         return "unknown"

@@ -414,10 +414,7 @@ class NeighborsFillOperation(_Filling):
 
 
 def codes_of(values: np.ndarray, categories: np.ndarray) -> np.ndarray:
-    """The position of each value among categories, of which NaN may be one; `UNKNOWN` where it is none of them.
-
-    Numbers are compared with sorted numbers, and anything else by equality.
-    """
+    """The position of each value among categories, sorted if numbers (NaN may be the last); `UNKNOWN` if not there."""
     if values.dtype.kind in "fiub" and categories.dtype.kind in "fiub":
         places = np.minimum(np.searchsorted(categories, values), len(categories) - 1)
         found = categories[places]

@@ -400,11 +400,7 @@ def _is_a(value: Any, name: str) -> bool:
 
 @dataclass
 class Description:
-    """A transformer of `TRANSFORMERS`: the name of its class, and the parameters that differ from the default.
-
-    Transformers among the parameters, also inside of lists, are descriptions. `output` is the container that the user
-    chose by `set_output`.
-    """
+    """Class name, changed parameters (transformers as descriptions) and `set_output` of one of `TRANSFORMERS`."""
 
     name: str
     parameters: dict[str, Any]

@@ -89,8 +89,6 @@ def above_rounding(values: np.ndarray, dtype: np.dtype | type = np.float64) -> n
 
     >>> above_rounding(np.array([-1e-12, 1e-12, 1e-9, 1.0]))
     array([False, False,  True,  True])
-    >>> above_rounding(np.array([-0.5, 1e-12, 1e-9, 1.0]))
-    array([False, False,  True,  True])
     """
     largest = max(float(values[-1]), 0.0)
     if is_indefinite(values):

@@ -650,20 +650,6 @@ def solve_in_working_set(
     """Solve the box QP from a start near its solution; None where that needs too many of the samples.
 
     Parameters are those of `solve_box_qp`, and so is the rule ``gap <= gap_tol * max(1, |objective|)``.
-
-    >>> import numpy as np
-    >>> class Dense:
-    ...     def __init__(self, K):
-    ...         self.K = K
-    ...     def block(self, rows):
-    ...         return self.K[np.ix_(rows, rows)]
-    ...     def product(self, rows, coef):
-    ...         return self.K[:, rows] @ coef
-    >>> x = np.array([-9.0, -8.0, -7.0, -1.0, 1.0, 6.0, 7.0, 8.0, 9.0, 10.0])
-    >>> y, upper = np.sign(x), np.maximum(10.0 * np.sign(x), 0.0)
-    >>> start = np.where(np.abs(x) == 1.0, 0.4 * y, 0.0)
-    >>> solve_in_working_set(Dense(np.outer(x, x)), y, upper - 10.0, upper, 0.0, 0.0, start, 1e-6).solution[3:5]
-    array([-0.5,  0.5])
     """
     n_samples = len(linear)
     c = feasible(start, lower, upper, total)

@@ -45,8 +45,6 @@ def polynomial(
     >>> matrices = np.array([[[2.0]], [[3.0]]])
     >>> polynomial(matrices, np.ones(2), degree=2)  # 4 + 6 + 9
     array([[19.]])
-    >>> polynomial(matrices, np.ones(2), 2, sums=10.0)  # and 10 (2 + 3)
-    array([[69.]])
     """
     out = np.empty(matrices.shape[1:], matrices.dtype) if out is None else out
     used = np.flatnonzero(weights)

@@ -122,10 +122,7 @@ class GraphLaplacian:
 
 
 def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian]:
-    """Within-class and total scatter as Laplacians: (30), w_ij = 1 / n_{y_i} within a class, w'_ij = 1 / N.
-
-    Labels count from 0; samples with -1 take no part.
-    """
+    """Within-class and total scatter, (30): w_ij = 1 / n_{y_i} within a class, w'_ij = 1 / N; no samples with -1."""
     counts = np.bincount(labels[labels >= 0])
     known = labels >= 0
     members = np.zeros((len(labels), len(counts)))
@@ -194,11 +191,6 @@ def ratio_trace(
     These columns minimise ``tr[(A'S'A)^-1 A'SA]``, the paper's ratio trace, where it is finite, and always
     ``tr[(A'(S + S')A)^-1 A'SA]``, in which a column counts lambda / (1 + lambda), between 0 and 1; `objective` is the
     mean of these. A column beyond the rank of S', for which lambda is infinite, counts 1.
-
-    >>> x = np.array([[0.0, 1.0], [0.2, 1.0], [3.0, 1.0], [3.1, 1.0]])
-    >>> within, total = class_laplacians(np.array([0, 0, 1, 1]))
-    >>> ratio_trace(x @ x.T, within, total, 1e-6, 1, np.random.RandomState(0)).solution.shape
-    (4, 1)
     """
     S, S_prime = _scatters(K, numerator, denominator, ridge)
     A = signed(_generalized(_cholesky(S), S_prime, n_components, rng))

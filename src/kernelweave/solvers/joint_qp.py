@@ -176,10 +176,7 @@ def solve_within(
     tol: float,
     max_steps: int,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Steps among some samples, the others held fixed, from coefficients and slopes of shape (n, k), to a violation.
-
-    Every class keeps its sum. Returns coefficients, slopes and the number of steps.
-    """
+    """Steps among some samples, the others fixed, from C and slopes (n, k) to a violation; classes keep their sums."""
     problem = _Problem(K, labels, np.zeros_like(slope), bound)
     problem.alpha = -coef.T.copy()
     problem.alpha[labels, np.arange(len(labels))] = 0.0

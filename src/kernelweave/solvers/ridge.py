@@ -125,10 +125,7 @@ def solve_ridged_qp(
 
 
 def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: float) -> None:
-    """Raise a `ValueError` where rounding of K hides the diagonal, 1 / C, that is added to it.
-
-    Rounding moves eigenvalues of K by up to n 2^-52 of its largest entry; what is added is then lost in it.
-    """
+    """Raise a `ValueError` where rounding of K, n 2^-52 of its largest entry, hides the diagonal 1 / C added to it."""
     largest = float(np.abs(K.diagonal()).max())
     if gap > abs(objective) and len(K) * np.finfo(float).eps * largest >= diagonal.min():
         raise ValueError(

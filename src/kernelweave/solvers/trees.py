@@ -16,14 +16,6 @@ def add_leaves(X, roots, first, left, right, reads, threshold, missing_left, val
     a node of `roots`, and its leaves have values for the columns of `sums` from `first` on; `left` and `right` are the
     children of a node, -1 for a leaf; `reads` is the feature that a node compares, of a leaf its row in `values`
     (n_leaves, n_values).
-
-    >>> one, sums = np.zeros(1, dtype=np.int32), np.zeros((2, 1))
-    >>> children = np.array([1, -1, -1], dtype=np.int32), np.array([2, -1, -1], dtype=np.int32)
-    >>> nodes = np.array([0, 0, 1], dtype=np.int32), np.array([0.5, 0.0, 0.0]), np.array([True, False, False])
-    >>> add_leaves(np.array([[0.0], [1.0]]), one, one, *children, *nodes, np.array([[10.0], [20.0]]), sums)
-    >>> sums
-    array([[10.],
-           [20.]])
     """
     n_values = values.shape[1]
     for tree in range(len(roots)):

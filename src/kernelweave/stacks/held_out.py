@@ -270,7 +270,6 @@ class Judge:
     classifies: bool
 
     def __call__(self, block: SplitBlock) -> LossSums:
-        """Sums over the held-out samples of a block; one pass."""
         count, q = self.intercepts.shape
         found = sums_of(np.empty((0, count)), np.empty(0))
         parts = [found]

@@ -188,10 +188,7 @@ def _tiles(n_samples: int, n_kernels: int) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """The images of each kernel at some samples that a solution in tiles holds: (n_rows, n_kernels, n_outputs).
-
-    None where an output holds no images, or images of some of the samples only. `place` is that of the images.
-    """
+    """The images (n_rows, n_kernels, n_outputs) at some samples that a solution in tiles holds; None if not all."""
     found = []
     for output in solution.outputs or (solution,):
         for image in output.images:

@@ -134,10 +134,7 @@ def _check_not_a_row_of_documents(X: Any) -> None:
 
 
 def _other_than_numbers_as_frame(X: Any) -> Any:
-    """Arrays and lists that hold text or dates as data frames, whose views are checked one by one; others as they are.
-
-    NumPy would turn dates into numbers, without a warning.
-    """
+    """Arrays and lists with text, or dates (numbers to NumPy), as data frames, checked by view; others as they are."""
     if isinstance(X, list | tuple):
         if not (
             X

@@ -297,10 +297,7 @@ def minimize_silp(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, p
 def minimize_reduced_gradient(
     evaluate: Evaluate, simplex: Simplex, tol: float, most: int, progress: Progress
 ) -> Bundle:
-    """SimpleMKL: move along the reduced gradient to where weights vanish while J falls, then search the line.
-
-    The gap is that of single cuts, as in SimpleMKL.
-    """
+    """SimpleMKL: along the reduced gradient until weights vanish, then a line search, with the gap of single cuts."""
     bundle = Bundle(evaluate, simplex, tol, most, progress)
     precision = 1.0
     current = bundle.best
