@@ -55,7 +55,7 @@ REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests 
 FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
 # All free samples move at once after so many passes of the working sets over them, but not more often, nor where they
 # are fewer than so many working sets; by so many steps of conjugate gradients, or until these leave such a residual
-FACE_PASSES, FACE_EVERY, FACE_LEAST = 1, 20, 2
+FACE_PASSES, FACE_EVERY, FACE_LEAST = 0.5, 20, 2
 FACE_STEPS, FACE_TOL, FACE_TRIALS = 10, 0.2, 60
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 # Of a solve for which few of the kernel's values are to be computed: the samples of a working set, at least and as a
@@ -448,7 +448,7 @@ class _Solve:
         if state.active is not None:
             inside[np.setdiff1d(np.arange(len(c)), state.active, assume_unique=True)] = False
         free = np.flatnonzero(inside)
-        self.due = self.rounds + max(FACE_EVERY, FACE_PASSES * len(free) // WORKING_SET)
+        self.due = self.rounds + max(FACE_EVERY, FACE_PASSES * len(free) / WORKING_SET)
         if len(free) < FACE_LEAST * WORKING_SET:
             return False
         before = c[free]
