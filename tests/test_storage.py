@@ -52,8 +52,8 @@ from kernelweave.combiners import (
 from kernelweave.estimators.reuse import SharedFoldKernels, fit_path
 from kernelweave.estimators.training import lacking
 from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Polynomial
-from kernelweave.machines import SquaredHinge
 from kernelweave.stacks.tiles import Tiles
+from three_stacks import WholeHinge, WholeTube
 
 N = 2000
 WIDTH = 3  # features of a view
@@ -209,13 +209,11 @@ def test_a_setting_holds_for_fits():
         (MKLClassifier(KERNELS, KLDivergence()), "KLDivergence takes determinants of whole Gram matrices"),
         (MKLClassifier(KERNELS[2:], LinearMKL("alignment")), "LinearMKL solves a semidefinite program of whole Gram"),
         (MKLClassifier(KERNELS, KernelDifference("square")), r"KernelDifference squares .* another combiner"),
-        (MKLClassifier(KERNELS, machine="least-squares"), r"LeastSquaresClassMachine .*machine=\"svm\""),
-        (MKLClassifier(KERNELS, machine=SquaredHinge()), r"whole Gram matrix.*machine=\"svm\""),
+        (MKLClassifier(KERNELS, machine=WholeHinge()), r"loss WholeHinge is solved on .*machine=\"svm\""),
         (
             MKLClassifier(KERNELS, KLDivergence(), multiclass="joint", soft_labels="knn"),
             "KLDivergence takes determinants of whole Gram matrices",
         ),
-        (MKLClassifier(KERNELS, machine="squared-hinge"), r"a machine of the loss SquaredHinge is solved"),
         (
             MKLClassifier([*KERNELS[:2], ("far", Distance("cityblock", "c", repair="clip"))]),
             r"the kernel 'far' has repair='clip'.* repair=None for that kernel",
@@ -236,11 +234,10 @@ def test_what_cannot_be_had_in_parts(model, message):
     assert vars(model) == before
 
 
-@pytest.mark.parametrize("machine", ["least-squares", "squared-epsilon-insensitive"])
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_the_remedy_of_a_regressor_is_one_for_regressors(machine, n_targets):
+def test_the_remedy_of_a_regressor_is_one_for_regressors(n_targets):
     with pytest.raises(ValueError, match=r'or the support vector machine, machine="svm", or approximation="nystroem"$'):
-        MKLRegressor(KERNELS, machine=machine, storage="lazy").fit(
+        MKLRegressor(KERNELS, machine=WholeTube(), storage="lazy").fit(
             X[:30], np.repeat(RULE[:30, None], n_targets, axis=1)
         )
 
@@ -249,8 +246,8 @@ def test_nothing_is_computed_before_a_refusal():
     def never(A, B):
         raise AssertionError("computed")
 
-    with pytest.raises(ValueError, match="LeastSquaresClassMachine"):
-        MKLClassifier([never, Linear()], machine="least-squares", storage="lazy").fit(X[:20], TWO[:20])
+    with pytest.raises(ValueError, match="WholeHinge"):
+        MKLClassifier([never, Linear()], machine=WholeHinge(), storage="lazy").fit(X[:20], TWO[:20])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from kernelweave.engines import InMemory
 from kernelweave.engines.memory import Block, StoredFeatures
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import KernelStack
-from kernelweave.machines import BinaryLoss, DualTerms, RegressionLoss
+from kernelweave.machines import BinaryLoss, DualTerms, EpsilonInsensitive, Hinge, RegressionLoss
+from kernelweave.machines.losses import LossMachine
 from kernelweave.stacks import training
 from kernelweave.stacks.explicit import Features
 
@@ -21,6 +22,22 @@ class RoundedHinge(BinaryLoss):
     def terms(self, y, bound):
         ends = bound * y
         return DualTerms(y, np.minimum(ends, 0.0), np.maximum(ends, 0.0), quadratic=0.5 / bound)
+
+
+class WholeMachine(LossMachine):
+    """A machine that is solved on whole Gram matrices only."""
+
+    takes_parts = False
+
+
+class WholeHinge(Hinge):
+    def for_targets(self, y, bound):
+        return WholeMachine(self, y, bound)
+
+
+class WholeTube(EpsilonInsensitive):
+    def for_targets(self, y, bound):
+        return WholeMachine(self, y, bound)
 
 
 class RoundedError(RegressionLoss):

@@ -31,6 +31,7 @@ from kernelweave.machines import BinaryLoss, DualTerms, EpsilonInsensitive, Hing
 from kernelweave.stacks import Matrices
 from kernelweave.stacks.explicit import Features
 from kernelweave.stacks.tiles import Tiles
+from three_stacks import WholeHinge
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 TWO, THREE = np.arange(40) % 2, np.arange(40) % 3
@@ -197,15 +198,15 @@ MACHINE = 'use storage="dense", or the support vector machine, machine="svm".*'
         ({"combiner": LpMKL(costs=EigenvalueCosts())}, rf"or LpMKL\(costs=None\), which is the default, {OTHERS}"),
         ({"combiner": Localized(inputs=KernelMap("a"))}, r"or Localized\(inputs=None\), .*such as Mean or ConvexMKL$"),
         ({"combiner": KLDivergence()}, f'use storage="dense", {OTHERS}'),
-        ({"machine": "least-squares"}, f'{MACHINE}, or approximation="nystroem"$'),
-        ({"machine": "least-squares", "combiner": Product()}, f"{MACHINE}$"),
+        ({"machine": WholeHinge()}, f'{MACHINE}, or approximation="nystroem"$'),
+        ({"machine": WholeHinge(), "combiner": Product()}, f"{MACHINE}$"),
         (
-            {"machine": "least-squares", "combiner": KLDivergence()},
-            'LeastSquaresClassMachine is solved on the whole Gram matrix, and KLDivergence .*; use storage="dense"$',
+            {"machine": WholeHinge(), "combiner": KLDivergence()},
+            'WholeHinge is solved on the whole Gram matrix, and KLDivergence .*; use storage="dense"$',
         ),
         (
-            {"machine": "squared-hinge", "combiner": LpMKL(costs=EigenvalueCosts())},
-            'SquaredHinge is solved .*, and EigenvalueCosts .*; use storage="dense", or approximation="nystroem"$',
+            {"machine": WholeHinge(), "combiner": LpMKL(costs=EigenvalueCosts())},
+            'WholeHinge is solved .*, and EigenvalueCosts .*; use storage="dense", or approximation="nystroem"$',
         ),
         ({"combiner": Projected(1), "kernels": [Laplacian()]}, "Projected takes kernel PCA .*Laplacian"),
         (

@@ -115,7 +115,7 @@ def told(warnings):
         (MKLClassifier([Linear(), Gaussian()], Mean(), dtype="float32"), f"use {WITHOUT} or fewer samples"),
         (
             MKLClassifier([Linear(), Gaussian()], Mean(), machine="least-squares"),
-            'use approximation="nystroem" or fewer samples or dtype="float32"',
+            f'use {WITHOUT} or fewer samples or dtype="float32"',
         ),
         (MKLClassifier([Linear(), Gaussian()], KernelDifference()), 'use fewer samples or dtype="float32"'),
         (MKLDR([Linear(), Gaussian()], n_components=1), 'use fewer samples or fewer kernels or dtype="float32"'),

@@ -220,7 +220,7 @@ def _sparse_spread(A: Any, sample_weight: np.ndarray) -> float:
 
 
 def _largest_entries(A: np.ndarray) -> np.ndarray:
-    return np.maximum(A.max(axis=1, initial=0.0), -A.min(axis=1, initial=0.0))
+    return np.maximum(A.max(axis=0, initial=0.0), -A.min(axis=0, initial=0.0))
 
 
 def largest_entry(A: Any) -> float:

@@ -8,6 +8,7 @@ modules                         contents
 `ridge`                         the same dual with a diagonal added to the kernel: machines with a smooth loss
 `newton_in_parts`               the same, of several outputs at once, on a kernel of which only parts are computed
 `joint_qp`, `cycles`            the dual of the joint multiclass machine
+`joint_in_parts`                the same on a kernel of which only parts are computed
 `program`                       any of these duals written out, and the second derivative of its optimum
 `weights`                       kernel weights: convex sets, minimisation over them
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be

@@ -248,13 +248,13 @@ def solve_in_parts(
     diagonal = np.ascontiguousarray(kernel.diagonal, dtype=np.float64)
     goal = wanted(tol, gap_tol, linear, diagonal, total)
     budget = max(10_000_000, STEPS_PER_SAMPLE * n) if max_steps is None else int(max_steps)
-    solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget, most)
+    solve = PartsSolve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget, most)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
         solve.begin(start, image)
         return solve.run()
 
 
-class _Solve:
+class PartsSolve:
     """One solve; the goal is what `box_qp.wanted` returns."""
 
     def __init__(self, kernel: Any, diagonal: np.ndarray, problem: Any, goal: Any, budget: int, most: float | None):
@@ -285,7 +285,7 @@ class _Solve:
         self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
-        self.due = FACE_EVERY  # the round at which all free samples move at once
+        self.due: float = FACE_EVERY  # the round at which all free samples move at once
 
     def begin(self, start: np.ndarray | None, image: Any) -> None:
         state, kernel = self.state, self.kernel
@@ -567,7 +567,7 @@ class State:
         self.chosen = np.empty(0, np.int64)
         self.active: np.ndarray | None = None
         self.resting: list[tuple[np.ndarray, np.ndarray]] = []  # samples, and the coefficients when they came to rest
-        self.violating = np.inf  # how many samples did at the last choice
+        self.violating = np.inf  # how many samples do; on a device, did at the last choice
         self.mask: Any = None
         self.safe: Any = None
 
@@ -649,6 +649,9 @@ class State:
         shake = 1e-6 * (slopes.top - slopes.low) * self.jitter  # equal slopes are broken at random
         above, below = slopes.up - middle, middle - slopes.down
         rank = xp.maximum(above, below) + shake
+        violating = xp.sum(xp.astype(rank > 0.0, xp.float64))
+        if place.is_host:
+            self.violating = float(violating)
         size = min(size, max(LEAST, int(min(FILLED * self.violating, size))))
         if len(self.c) <= size:
             return np.flatnonzero(place.numpy(rank > -np.inf))
@@ -663,7 +666,6 @@ class State:
             place.put(side, kept, -np.inf)
             rows, excess = place.best(side, room)
             picked.append((rows, xp.where(excess > 0.0, excess, -np.inf)))
-        violating = xp.astype(xp.sum(xp.astype(rank > 0.0, xp.int64)), xp.float64)
         picked.append((pair[:1], xp.reshape(violating, (1,))))
         rows, worth = place.pairs(picked)
         rows, worth, self.violating = rows[:-1], worth[:-1], worth[-1]

@@ -29,7 +29,7 @@ import numpy as np
 from .base import Result
 from .box_qp import FINAL, GAP_PER_TOL, LEAST, RESOLUTION, STALL
 from .cycles import best_cycle, fitted_biases, potentials
-from .in_parts import FILLED, INNER, NOT_FINITE, REST_EVERY, KernelInParts, State, _Solve, nonzero_rows
+from .in_parts import FILLED, INNER, NOT_FINITE, REST_EVERY, KernelInParts, PartsSolve, State, nonzero_rows
 from .joint_qp import Leaps, balance, checked_joint, polished_gap, signed, solve_within
 
 WORKING_SET = 1024
@@ -62,7 +62,7 @@ def solve_joint_in_parts(
         return solve.run()
 
 
-class _JointSolve(_Solve):
+class _JointSolve(PartsSolve):
     def __init__(self, kernel: KernelInParts, problem: Any, tol: float, gap_tol: float | None, budget: int):
         self.labels, self.margins, self.bound = problem
         self.kernel, self.diagonal, self.budget = kernel, np.asarray(kernel.diagonal, dtype=np.float64), budget
