@@ -159,7 +159,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
 
     @property
     def _cost(self) -> float:
-        """C, or the largest that may be chosen."""
         return float(GCV_COSTS[-1] if self._chooses_cost else self.C)
 
     @abstractmethod

@@ -76,10 +76,9 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         line takes: `Mean()`, `LpMKL(p=4/3)`, `ConvexMKL()`, `Localized()`, or `Projected` with the gates `Softmax()`,
         10 components and 2 gating components.
     C : float or "gcv"
-        Cost of a margin violation. "gcv" (least squares with whole Gram matrices) takes the one of 0.001, 0.00316, ..,
-        10 000 with the least generalised cross-validation error, at about the cost of five fits. It is for combiners
-        whose kernel is found beforehand: `Mean`, `Product` and `ChosenWeights`; those that cross-validate kernels
-        choose C for each. Weights of samples count as inverse variances, and the kernel as given.
+        Cost of a margin violation. "gcv" (least squares on whole Gram matrices) chooses from 0.001 to 10 000 by
+        generalised cross-validation, with `Product` and combiners that choose weights first, such as `Mean`; those that
+        cross-validate kernels choose C for each. Weights count as inverse variances, and the kernel as given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
@@ -156,7 +155,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         combined kernel, averaged over the training samples where they differ. Combiners that are no sum define theirs.
     combiner_ : Combiner
     C_, gcv_ : float and Series
-        With ``C="gcv"``: the C that was chosen, and the criterion by C; scale the data where it is first or last.
+        With ``C="gcv"``: the C that was chosen, and the criterion by C.
     machine_ : str
         The loss by name ("svm", "squared-hinge", ...), or the class of the loss object.
     support_ : ndarray of shape (n_support,)

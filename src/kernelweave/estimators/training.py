@@ -185,7 +185,7 @@ def check_completion(estimator: Any, combiner: Combiner) -> None:
 
 
 def check_choice_of_cost(estimator: Any, combiner: Combiner) -> None:
-    """Raise a `ValueError` where C="gcv" and the model is not least squares on one kernel found beforehand."""
+    # C="gcv" is for least squares on one kernel that is held, and found before the machine is solved.
     if not estimator._chooses_cost:
         return
     search = "or choose C by GridSearchCV"

@@ -17,7 +17,7 @@ A cold solve factorises K + Lambda (Cholesky). The solution carries the factor, 
 starts from it needs only a few conjugate gradient steps with that factor as preconditioner, of the order of n^2
 operations each instead of n^3 / 3, and passes the factor on. Where they do not suffice, K is factorised anew. All
 targets are right-hand sides of one factorisation; with another loss each target has a machine of its own, and their
-optima add up to J. `choosing_among` makes a machine that chooses C by itself, for each kernel (`solvers.gcv`).
+optima add up to J.
 
 alpha is `coef`, and lambda `ridge`.
 """
@@ -102,10 +102,8 @@ class FactoredSolution(Solution):
         Cholesky factor, as of `scipy.linalg.cho_factor`, of K + Lambda at the last factorisation.
     factorisations : int
         How many this solve needed: 0 where the factor it started from was good enough, else 1.
-    cost : float or None
-        The C that was chosen, where the machine chooses it.
-    gcv : ndarray of shape (n_costs,) or None
-        The criterion that it minimises, for each C that was offered.
+    cost, gcv : float and ndarray of shape (n_costs,), or None
+        The C that was chosen, and the criterion for each, where the machine chooses it.
     """
 
     factor: tuple[np.ndarray, bool]
@@ -167,11 +165,9 @@ class LeastSquaresMachine(Machine):
 
     @property
     def is_unbounded(self) -> bool:
-        """False for a machine that chooses C, which takes whole matrices."""
         return self.costs is None and super().is_unbounded
 
     def _at_chosen_cost(self, K: np.ndarray, costs: np.ndarray) -> tuple[Self, float, np.ndarray]:
-        """The machine with the smallest of the best C, this C, and GCV of all."""
         self._check_finite(K)
         weight = self.bound / costs.max()
         scores = gcv_scores(K, self.targets, weight, costs)

@@ -1,16 +1,10 @@
-"""Generalised cross-validation of C for least squares with a bias, for many C at the cost of one tridiagonal form.
+"""Generalised cross-validation of C for least squares with a bias: one tridiagonal form, then O(n) for each C.
 
-With weights W = diag(w), costs C w_i, and u = W^1/2 1 / |W^1/2 1|, the bias is projected out by P = I - uu'. With
-M = P W^1/2 K W^1/2 P and z = P W^1/2 y, the weighted residuals of the least-squares machine are
+With weights W = diag(w), costs C w_i, u = W^1/2 1 / |W^1/2 1|, P = I - uu', M = P W^1/2 K W^1/2 P and z = P W^1/2 y,
+weighted residuals are  W^1/2 (y - f) = (I + C M)^-1 z,  and  tr(I - A) = sum_j 1 / (1 + C d_j)  over the eigenvalues of
+M but that of u, A being the hat matrix with the bias. Over outputs r (Golub, Heath and Wahba, 1979)
 
-    W^1/2 (y - f) = (I + C M)^-1 z,        tr(I - A) = sum_j 1 / (1 + C d_j)  over eigenvalues d_j of M but that of u
-
-where A is the hat matrix, f = A y, whose trace counts the bias. For all outputs r together (Golub, Heath and Wahba, 1979)
-
-    GCV(C) = 1/n sum_r |W^1/2 (y_r - f_r)|^2 / (1 - tr A / n)^2.
-
-M = Q T Q' with a tridiagonal T takes 4/3 n^3 operations, a third of the time of eigenvectors; the rest is O(n) for
-each C. The kernel is taken as given.
+    GCV(C) = 1/n sum_r |W^1/2 (y_r - f_r)|^2 / (1 - tr A / n)^2
 """
 
 from __future__ import annotations
@@ -20,17 +14,7 @@ from scipy.linalg import blas, eigvalsh_tridiagonal, lapack
 
 
 def gcv_scores(K: np.ndarray, targets: np.ndarray, weight: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """GCV of each C in `costs`; infinite where K + diag(1 / (C w)) is not positive definite.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Finite and symmetric; never written to. Two matrices of this size are made.
-    targets : ndarray of shape (n, n_outputs)
-    weight : ndarray of shape (n,)
-        Positive w.
-    costs : ndarray of shape (n_costs,)
-    """
+    """GCV of each C; infinite where K + diag(1 / (C w)) is not positive definite. Makes two matrices of K's size."""
     n, root = len(K), np.sqrt(weight)
     scores = np.full(len(costs), np.inf)
     if n < 2:
@@ -54,7 +38,8 @@ def gcv_scores(K: np.ndarray, targets: np.ndarray, weight: np.ndarray, costs: np
 def _tridiagonal(
     K: np.ndarray, root: np.ndarray, unit: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """T of M, its diagonal and what is beside it, and the reflectors of Q = diag(1, Q_1), as of a QR of Q_1."""
+    # M = Q T Q': the diagonal of T and what is beside it, and reflectors of Q = diag(1, Q_1), as a QR has them. That is
+    # 4/3 n^3 operations, a third of the time of eigenvectors.
     M = np.multiply(K, root, dtype=np.float64, order="F")
     M *= root[:, None]
     image = M @ unit
