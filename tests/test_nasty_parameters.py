@@ -276,7 +276,8 @@ def check_parameter(place, name):
 
 def test_numbers_that_cannot_be_printed():
     with pytest.raises(
-        ValueError, match="C of MKLClassifier must be a positive finite number, not a number of 5001 digits or so"
+        ValueError,
+        match='C of MKLClassifier must be a positive finite number or "gcv", not a number of 5001 digits or so',
     ):
         MKLClassifier(C=10**5000).fit(X, TWO)
 

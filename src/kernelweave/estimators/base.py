@@ -58,10 +58,18 @@ from .explanations import Explanations
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
 from .samples import Samples, by_blocks, samples_of
-from .training import check_completion, check_features, explained_memory_errors, rounding, training_of
+from .training import (
+    GCV_COSTS,
+    check_choice_of_cost,
+    check_completion,
+    check_features,
+    explained_memory_errors,
+    rounding,
+    training_of,
+)
 
 DEVICES = Choice("cpu", "cuda", "auto")
-_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_"
+_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_", "C_", "gcv_"
 
 
 class KernelMachineEstimator(Explanations, KernelParameters, ABC):
@@ -78,6 +86,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         random_state=Seed(),
         verbose=Flag() | Whole(0),
     )
+    C: Any
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
 
     _saved = (
@@ -118,6 +127,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
         targets = self._targets(counts)
         self.combiner_ = self._combiner_for(combiner)
+        check_choice_of_cost(self, self.combiner_)
         stack, machine, storage = training_of(self, samples, counts.n_samples, targets, self.combiner_, control.rng)
         if self._start is not None:
             machine = machine.starting_at(self._start)
@@ -142,6 +152,14 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         if not isinstance(machine, str):
             return type(machine).__name__
         return self._machines[self.approximation is not None] if machine == "auto" else machine
+
+    @property
+    def _chooses_cost(self) -> bool:
+        return isinstance(self.C, str)
+
+    @property
+    def _cost(self) -> float:
+        return float(GCV_COSTS[-1] if self._chooses_cost else self.C)
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -194,6 +212,8 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             self.feature_coef_ = dict(zip(features.names, parts, strict=True))
             self.trace_shares_ = pd.Series([m.trace_share for m in features.maps], features.names, dtype=float)
         self.intercept_ = solution.intercept
+        if self._chooses_cost:
+            self.C_, self.gcv_ = solution.cost, pd.Series(solution.gcv, pd.Index(GCV_COSTS, name="C"), name="gcv")
         weights = kernel.weights()
         if weights.ndim == 1:
             self.kernel_weights_ = pd.Series(weights, _index(tuple(stack.names)), copy=True)

@@ -75,8 +75,10 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         How the kernels become one; None means `Mean()`. A name stands for what the method of that name in the command
         line takes: `Mean()`, `LpMKL(p=4/3)`, `ConvexMKL()`, `Localized()`, or `Projected` with the gates `Softmax()`,
         10 components and 2 gating components.
-    C : float
-        Cost of a margin violation.
+    C : float or "gcv"
+        Cost of a margin violation. "gcv" (least squares on whole Gram matrices) chooses from 0.001 to 10 000 by
+        generalised cross-validation, with `Product` and combiners that choose weights first, such as `Mean`; those that
+        cross-validate kernels choose C for each. Weights count as inverse variances, and the kernel as given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
@@ -153,6 +155,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         Weight by kernel name, and by class or pair with ``weights="per-class"``: what multiplies k_m(x, x) in the
         combined kernel, averaged over the training samples where they differ. Combiners that are no sum define theirs.
     combiner_ : Combiner
+    C_, gcv_ : float and Series
+        With ``C="gcv"``: the C that was chosen, and the criterion by C.
     machine_ : str
         The loss by name ("svm", "squared-hinge", ...), or the class of the loss object.
     support_ : ndarray of shape (n_support,)
@@ -227,7 +231,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
     """
 
     _constraints = Constraints(
-        C=Number(above=0),
+        C=Number(above=0) | "gcv",
         machine=Choice("auto", *_LOSSES) | Instance(BinaryLoss, "a BinaryLoss object"),
         multiclass=Choice(*_MULTICLASS),
         weights=Choice("shared", "per-class"),
@@ -242,7 +246,7 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         kernels: Any = None,
         combiner: Any = None,
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         normalize: str | None = "unit-diagonal",
         missing: str = "native",
         multiclass: str = "one-vs-all",
@@ -350,11 +354,11 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
             raise one_class_error(self, self.classes_)
         check_multiclass(self, len(self.classes_))
         by_class = counts.class_weights(self.class_weight)
-        costs = float(self.C) * by_class * np.array([[counts.lightest], [counts.heaviest]])
+        costs = self._cost * by_class * np.array([[counts.lightest], [counts.heaviest]])
         if not (np.isfinite(costs).all() and (costs > 0).all()):
             raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
         n_jobs = self.n_jobs if self.approximation is None else None  # explicit features are solved for all classes
-        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class, self.multiclass, n_jobs)
+        return ClassTargets(self._loss(), self.classes_, self._cost, by_class, self.multiclass, n_jobs)
 
     def _posteriors(self, posterior: Any, y: Any, fitted: Callable[[], ExactStack]) -> np.ndarray | None:
         if posterior is not None:

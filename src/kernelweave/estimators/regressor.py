@@ -38,8 +38,8 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     ----------
     kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
-    C : float
-        Cost of an error beyond the tube, or of half a squared error.
+    C : float or "gcv"
+        Cost of an error beyond the tube, or of half a squared error; "gcv" as in `MKLClassifier`, for all targets.
     epsilon : float
         Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
     machine : {"auto", "svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
@@ -58,7 +58,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     ----------
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`, where it says why `duality_gap_` is NaN with a kernel that is not positive semidefinite.
-    n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
+    C_, gcv_, n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
         As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
         `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
@@ -95,7 +95,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     """
 
     _constraints = Constraints(
-        C=Number(above=0),
+        C=Number(above=0) | "gcv",
         epsilon=Number(low=0),
         machine=Choice("auto", "svm", "least-squares", "squared-epsilon-insensitive")
         | Instance(RegressionLoss, "a RegressionLoss object"),
@@ -109,7 +109,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         kernels: Any = None,
         combiner: Any = None,
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
         missing: str = "native",
@@ -195,7 +195,7 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         loss = self._loss()
         if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
             self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
-        return NumberTargets(loss, float(self.C), self.n_jobs if self.approximation is None else None)
+        return NumberTargets(loss, self._cost, self.n_jobs if self.approximation is None else None)
 
     _machines = "svm", "squared-epsilon-insensitive"
     _smooth = "squared-epsilon-insensitive", "least-squares"

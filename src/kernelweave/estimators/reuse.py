@@ -140,6 +140,8 @@ def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[An
     >>> len(large.support_) < len(small.support_)
     True
     """
+    if parameter == "C" and any(isinstance(value, str) for value in values):
+        raise ValueError('fit_path takes numbers as values of C, and not "gcv", which chooses C by itself')
     start, last = None, None
     for value in values:
         model = clone(estimator).set_params(**{parameter: value})

@@ -40,7 +40,7 @@ from sklearn.base import clone
 from .._config import get_config
 from .._warnings import warn
 from ..arrays import chosen_place
-from ..combiners import Combiner, PerOutput
+from ..combiners import ChosenWeights, Combiner, PerOutput, Product
 from ..engines import Engine, InMemory
 from ..engines.base import Rows
 from ..engines.device import blocks_on_device
@@ -53,7 +53,14 @@ from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.completion import CompletedStack
 from ..kernels.resources import KernelMemoryError, kernel_memory_error
 from ..kernels.stack import default_kernels, product_sizes
-from ..machines import LeastSquaresMachine, Machine, OneVsOneMachine, PosteriorMachine
+from ..machines import (
+    LeastSquaresMachine,
+    Machine,
+    OneVsOneMachine,
+    PosteriorMachine,
+    SquaredError,
+    SquaredMargin,
+)
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
 from ..stacks import ExactStack, TrainingStack, training
@@ -76,6 +83,9 @@ ROUNDINGS = 8.0
 LARGEST_ON_HOST, LARGEST_ON_DEVICE = 100_000, 1_000_000
 MEMORY_SHARE = 0.6  # share of the free memory that explicit features may take
 FEATURES = 'approximation="nystroem"'
+
+#: Among which C="gcv" chooses.
+GCV_COSTS = 10.0 ** np.arange(-3.0, 4.5, 0.5)
 EXACT = "approximation=None for the exact model"
 
 NamedKernels = Sequence[tuple[str, Kernel]]
@@ -102,6 +112,8 @@ def training_of(
         rows.weight,
         estimator._posteriors(samples.posterior, rows.y, lambda: kernels.before(targets(rows.y, rows.weight)[0])),
     )
+    if estimator._chooses_cost:
+        machine = machine.choosing_among(GCV_COSTS)
     stack = kernels.stack_for(combiner, machine)
     return Training(stack.for_machine(machine, y), machine, stack.storage)
 
@@ -169,6 +181,30 @@ def check_completion(estimator: Any, combiner: Combiner) -> None:
         raise ValueError(
             f'missing="complete" completes kernels, and {type(_inner(combiner)).__name__} reads the views themselves; '
             'use missing="native", or another combiner, such as Mean or LpMKL'
+        )
+
+
+def check_choice_of_cost(estimator: Any, combiner: Combiner) -> None:
+    # C="gcv" is for least squares on one kernel that is held, and found before the machine is solved.
+    if not estimator._chooses_cost:
+        return
+    search = "or choose C by GridSearchCV"
+    if not isinstance(estimator._loss(), SquaredMargin | SquaredError):
+        raise ValueError(f'C="gcv" is for machine="least-squares", not {shown(estimator.machine)}; use that, {search}')
+    for name, allowed in (("approximation", (None,)), ("storage", ("auto", "dense"))):
+        if getattr(estimator, name) not in allowed:
+            given = f"{name}={shown(getattr(estimator, name))}"
+            raise ValueError(f'C="gcv" reads a whole Gram matrix, which {given} does not hold; leave it out, {search}')
+    if not chosen_place(estimator.device).is_host:
+        raise ValueError(f'C="gcv" reads a whole Gram matrix, so that it is for device="cpu"; use that, {search}')
+    if isinstance(combiner, PerOutput):
+        raise ValueError(f'C="gcv" is one C of one kernel for all outputs; use weights="shared", {search}')
+    if getattr(estimator, "multiclass", None) == "one-vs-one" and len(estimator.classes_) > 2:
+        raise ValueError(f'C="gcv" is one C of one machine; use multiclass="one-vs-all", {search}')
+    if not isinstance(combiner, ChosenWeights | Product):
+        raise ValueError(
+            f'C="gcv" is for combiners whose kernel is found before the machine is solved, such as Mean, and '
+            f"{type(combiner).__name__} finds it for a given C; use such a combiner, {search}"
         )
 
 

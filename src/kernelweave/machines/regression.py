@@ -24,13 +24,15 @@ alpha is `coef`, and lambda `ridge`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
 
 from ..solvers import DualProgram
+from ..solvers.gcv import gcv_scores
 from ..solvers.in_parts import KernelInParts
 from ..solvers.ridge import check_rounding, factorise
 from ..validation import Number, check
@@ -41,6 +43,7 @@ from .multiclass import as_labels, predicted_classes
 
 MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
 POLISH = 20  # steps after a factorisation, which rounding may make necessary
+TIE = 1e-9  # relative difference of GCV that counts as none
 
 
 class RegressionMachine(PlainMachine):
@@ -99,10 +102,14 @@ class FactoredSolution(Solution):
         Cholesky factor, as of `scipy.linalg.cho_factor`, of K + Lambda at the last factorisation.
     factorisations : int
         How many this solve needed: 0 where the factor it started from was good enough, else 1.
+    cost, gcv : float and ndarray of shape (n_costs,), or None
+        The C that was chosen, and the criterion for each, where the machine chooses it.
     """
 
     factor: tuple[np.ndarray, bool]
     factorisations: int
+    cost: float | None = field(default=None, kw_only=True)
+    gcv: np.ndarray | None = field(default=None, repr=False, kw_only=True)
 
 
 class LeastSquaresMachine(Machine):
@@ -135,6 +142,7 @@ class LeastSquaresMachine(Machine):
 
     n_outputs: int = 1
     decides_with = ("n_outputs",)
+    costs: np.ndarray | None = None  # among which a solve chooses C; set by `choosing_among`
 
     _saved = Schema({"n_outputs": count(1)})
 
@@ -149,6 +157,25 @@ class LeastSquaresMachine(Machine):
             raise ValueError("bound (C times the sample weight) of a least-squares machine must be positive")
         self.strata = None
 
+    def choosing_among(self, costs: np.ndarray) -> Self:
+        """Return the same machine whose `bound` is that of the largest C, and whose solves choose C by GCV."""
+        machine = copy.copy(self)
+        machine.costs = costs
+        return machine
+
+    @property
+    def is_unbounded(self) -> bool:
+        return self.costs is None and super().is_unbounded
+
+    def _at_chosen_cost(self, K: np.ndarray, costs: np.ndarray) -> tuple[Self, float, np.ndarray]:
+        self._check_finite(K)
+        weight = self.bound / costs.max()
+        scores = gcv_scores(K, self.targets, weight, costs)
+        cost = float(costs[scores <= (1.0 + TIE) * scores.min()].min())
+        machine = copy.copy(self)
+        machine.bound, machine.costs = cost * weight, None
+        return machine, cost, scores
+
     def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
@@ -159,6 +186,9 @@ class LeastSquaresMachine(Machine):
     ) -> FactoredSolution:
         first = self.first(start)
         K = self.matrix(K)
+        if self.costs is not None:
+            machine, cost, scores = self._at_chosen_cost(K, self.costs)
+            return replace(machine.solve_dual(K, start, tol, gap_tol, max_steps), cost=cost, gcv=scores)
         most = np.inf if max_steps is None else max_steps
         alpha = np.zeros_like(self.targets) if first is None else first - first.mean(axis=0)
         factor = start.factor if isinstance(start, FactoredSolution) else None
@@ -191,7 +221,7 @@ class LeastSquaresMachine(Machine):
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         everybody = np.arange(self.n_samples)
-        return [(everybody, LeastSquaresMachine(target, self.bound)) for target in self.targets.T]
+        return [(everybody, self._alike(LeastSquaresMachine(target, self.bound))) for target in self.targets.T]
 
     @property
     def terms(self) -> DualTerms:
@@ -212,7 +242,10 @@ class LeastSquaresMachine(Machine):
         ]
 
     def subset(self, index: np.ndarray) -> LeastSquaresMachine:
-        return LeastSquaresMachine(self.targets[index], self.bound[index])
+        return self._alike(LeastSquaresMachine(self.targets[index], self.bound[index]))
+
+    def _alike(self, machine):
+        return machine if self.costs is None else machine.choosing_among(self.costs)
 
     def decision(self, values: np.ndarray) -> np.ndarray:
         """Predicted values, of shape (n,) where there is one output."""
@@ -222,9 +255,13 @@ class LeastSquaresMachine(Machine):
     def losses(self, values: np.ndarray) -> np.ndarray:
         return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
 
-    def _factorise(self, K):
+    @staticmethod
+    def _check_finite(K):
         if not np.isfinite(K).all():
             raise ValueError("K contains NaN or infinity: check and rescale K")
+
+    def _factorise(self, K):
+        self._check_finite(K)
         error = "K + diag(1/C) is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
         return factorise(lambda: np.array(K, dtype=np.float64, order="C"), K.diagonal() + 1.0 / self.bound, error)
 
@@ -313,14 +350,13 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
         if self.n_outputs == 1:
             return [(np.arange(self.n_samples), self)]
         own = [(self.labels == a).astype(int) for a in range(self.n_classes)]
-        return [
-            (np.arange(self.n_samples), LeastSquaresClassMachine(labels, self.bound, n_classes=2)) for labels in own
-        ]
+        machines = [LeastSquaresClassMachine(labels, self.bound, n_classes=2) for labels in own]
+        return [(np.arange(self.n_samples), self._alike(machine)) for machine in machines]
 
     def subset(self, index: np.ndarray) -> LeastSquaresClassMachine:
         part = LeastSquaresClassMachine(self.labels[index], self.bound[index], n_classes=self.n_classes)
         part.class_count = self.class_count
-        return part
+        return self._alike(part)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         values = columns(values, self.n_outputs, self.n_samples)

@@ -7,7 +7,7 @@ A class declares what its parameters may be and checks all of them at the start 
     given = check_parameters(self)
 
 `given` holds the values as plain floats, ints and bools. A value that does not fit gives one `ValueError` of the form
-"C of MKLClassifier must be a positive finite number, not -1". A class inherits the constraints of its bases. A value
+"tol of MKLClassifier must be a positive finite number, not -1". A class inherits the constraints of its bases. A value
 that has no owner is checked alone: ``check(None, "n_components", value, Whole(1) | None)``.
 
 Every constraint accepts or refuses any object without an error of its own: arrays, lists and other unhashable values,
