@@ -11,7 +11,7 @@ from kernelweave.combiners import BestSingle, ConvexMKL, KernelDifference, Mean,
 from kernelweave.estimators.reuse import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import SquaredError
-from kernelweave.solvers.gcv import gcv_scores
+from kernelweave.machines.gcv import gcv_scores
 
 rng = np.random.default_rng(0)
 N = 90

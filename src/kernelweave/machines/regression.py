@@ -32,12 +32,12 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from ..solvers import DualProgram
-from ..solvers.gcv import gcv_scores
 from ..solvers.in_parts import KernelInParts
 from ..solvers.ridge import check_rounding, factorise
 from ..validation import Number, check
 from ..validation.schemas import Schema, count
 from .base import DualTerms, Machine, PlainMachine, Solution, as_bound, box_program, columns
+from .gcv import gcv_scores
 from .independent import IndependentMachines, MachineMaker
 from .multiclass import as_labels, predicted_classes
 

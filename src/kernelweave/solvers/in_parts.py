@@ -662,7 +662,8 @@ class State:
         picked = [(pair, place.take(rank, pair)), (kept, worth)]
         room = (size - near.shape[0] - 2) // 2
         for side in (above, below):
-            side = xp.astype(side + shake, xp.float32)  # of which a device finds the largest sooner
+            side = side + shake
+            side = side if place.is_host else xp.astype(side, xp.float32)  # the largest are found sooner
             place.put(side, kept, -np.inf)
             rows, excess = place.best(side, room)
             picked.append((rows, xp.where(excess > 0.0, excess, -np.inf)))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelweave.machines import LeastSquaresClassMachine, LeastSquaresMachine
-from kernelweave.solvers.gcv import gcv_scores
+from kernelweave.machines.gcv import gcv_scores
 
 COSTS = 10.0 ** np.arange(-3, 4)
 
