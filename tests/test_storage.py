@@ -114,12 +114,20 @@ MACHINES = {
     "regression": (MKLRegressor(KERNELS, epsilon=0.3), RULE),
     "targets": (MKLRegressor(KERNELS, epsilon=0.3), np.column_stack([RULE, X["a__0"]])),
     "one-class": (MKLOneClass(KERNELS), None),
+    "least squares": (MKLClassifier(KERNELS, machine="least-squares"), THREE),
+    "least squares one-vs-one": (MKLClassifier(KERNELS, machine="least-squares", multiclass="one-vs-one"), THREE),
+    "squared hinge": (MKLClassifier(KERNELS, machine="squared-hinge"), THREE),
+    "squared tube": (MKLRegressor(KERNELS, machine="squared-epsilon-insensitive", epsilon=0.3), RULE),
+    "least-squares regression": (MKLRegressor(KERNELS, machine="least-squares"), np.column_stack([RULE, X["a__0"]])),
 }
 PAIRS = [(name, "regression" if name in ("correlation", "errors") else "binary") for name in COMBINERS]
 PAIRS += [(name, machine) for name in ("mean", "convex") for machine in MACHINES]
 PAIRS += [("easy", "one-vs-one")]
 PAIRS += [("localized", machine) for machine in ("one-vs-one", "regression", "one-class")]
-PAIRS += [("projected", "regression"), ("polynomial", "one-vs-all")]
+PAIRS += [("projected", "regression"), ("polynomial", "one-vs-all"), ("localized", "squared hinge")]
+MORE = [(name, "least squares") for name in COMBINERS if name not in ("correlation", "errors")]
+MORE += [(name, "squared tube") for name in ("correlation", "errors", "lp", "localized", "projected", "product")]
+PAIRS = [*dict.fromkeys(PAIRS), *(pytest.param(*pair, marks=pytest.mark.long) for pair in MORE if pair not in PAIRS)]
 
 
 def test_every_combiner_that_takes_parts_is_here():
@@ -147,15 +155,16 @@ def values_of(model, X):
     return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
 
 
-@pytest.mark.parametrize(("combiner", "machine"), dict.fromkeys(PAIRS))
+@pytest.mark.parametrize(("combiner", "machine"), PAIRS)
 def test_both_storages_give_the_same_model(combiner, machine):
     dense, lazy = (fitted(combiner, machine, storage) for storage in ("dense", "lazy"))
     assert (dense.storage_, lazy.storage_) == ("dense", "lazy")
-    assert abs(lazy.objective_ - dense.objective_) <= 1e-3 * abs(dense.objective_)
+    unknown = max(1e-3 * abs(dense.objective_), dense.duality_gap_ + lazy.duality_gap_)
+    assert abs(lazy.objective_ - dense.objective_) <= unknown
     assert 0 <= lazy.duality_gap_ <= 2e-2 * abs(lazy.objective_)
     np.testing.assert_allclose(lazy.kernel_weights_, dense.kernel_weights_, atol=0.05)
     first, second = values_of(dense, NEW), values_of(lazy, NEW)
-    if machine == "one-vs-one":  # votes
+    if machine.endswith("one-vs-one"):  # votes
         assert (first.argmax(axis=1) == second.argmax(axis=1)).mean() > 0.97
     else:
         assert np.abs(first - second).max() <= 0.05 * np.abs(first).max() + 1e-3
