@@ -159,8 +159,8 @@ def values_of(model, X):
 def test_both_storages_give_the_same_model(combiner, machine):
     dense, lazy = (fitted(combiner, machine, storage) for storage in ("dense", "lazy"))
     assert (dense.storage_, lazy.storage_) == ("dense", "lazy")
-    unknown = max(1e-3 * abs(dense.objective_), dense.duality_gap_ + lazy.duality_gap_)
-    assert abs(lazy.objective_ - dense.objective_) <= unknown
+    share = 4e-3 if combiner == "elastic" else 1e-3  # without its penalty, which weights trade for it
+    assert abs(lazy.objective_ - dense.objective_) <= share * abs(dense.objective_)
     assert 0 <= lazy.duality_gap_ <= 2e-2 * abs(lazy.objective_)
     np.testing.assert_allclose(lazy.kernel_weights_, dense.kernel_weights_, atol=0.05)
     first, second = values_of(dense, NEW), values_of(lazy, NEW)
