@@ -288,10 +288,10 @@ def machine_of(device: str) -> str:
 def main() -> None:
     cell = json.loads(sys.argv[1])
     warnings.simplefilter("ignore")
-    cell = {"loss": "svm", "classes": 2, **cell}
-    X, y = problem(cell["samples"], cell["kernels"], 0, cell["classes"])
-    fit = ours if cell["solver"] == "kernelweave" else rival if cell["loss"] == "svm" else ridge
-    found = fit(cell, X, y)
+    whole = {"loss": "svm", "classes": 2, **cell}
+    X, y = problem(cell["samples"], cell["kernels"], 0, whole["classes"])
+    fit = ours if cell["solver"] == "kernelweave" else rival if whole["loss"] == "svm" else ridge
+    found = fit(whole, X, y)
     print(json.dumps({**cell, **found, "machine": machine_of(cell["device"])}))
 
 
