@@ -228,7 +228,7 @@ def test_p_values_are_uniform_without_signal():
         strata = np.repeat([0, 1], 15)
         y = exponential(rng, 30)
         y["time"] += 1e-3 * rng.rand(30) + 9.0 * strata  # strata of different survival, groups of different sizes
-        return y, rng.rand(30) < 0.3 + 0.4 * strata, {"strata": strata}
+        return y, rng.rand(30) < 0.15 + 0.7 * strata, {"strata": strata}
 
     p = p_values(300, 19, made)
     for level in (0.05, 0.1, 0.25, 0.5, 0.75):
@@ -243,7 +243,7 @@ def test_without_strata_strata_would_seem_a_signal():
         strata = np.repeat([0, 1], 15)
         y = exponential(rng, 30)
         y["time"] += 9.0 * strata
-        return y, rng.rand(30) < 0.3 + 0.4 * strata, {}
+        return y, rng.rand(30) < 0.15 + 0.7 * strata, {}
 
     p = p_values(100, 19, made)
     assert (p <= 0.05).sum() > few_too_many(p, 0.05)
