@@ -325,7 +325,8 @@ def permutation_p(
     tables, group = _risk_tables(y, groups, strata)
     rng = check_random_state(random_state)
     factor = 1.0 if n_train is None else 1.0 + len(group) / n_train
-    least = tables.statistic(group) * (1.0 - _EQUAL) / factor
+    found = tables.statistic(group)
+    least = (found - _EQUAL * (1.0 + found)) / factor
     as_large = sum(tables.statistic(tables.permuted(group, rng)) >= least for _ in range(n_permutations))
     return (1 + as_large) / (1 + n_permutations)
 
