@@ -386,7 +386,7 @@ class ExactKernels:
         if machine.detects_novelty:  # coefficients add up to 1, whatever the bounds are
             return max((_largest_mean(stack, m) for m in range(len(stack.kernels))), default=0.0)
         cost = float(np.max(getattr(machine, "bound", 0.0)))
-        if machine.strata is None and self.rows.y is not None:  # regression
+        if machine.strata is None and machine.is_separable and self.rows.y is not None:  # regression
             size = np.std(np.asarray(self.rows.y, dtype=float), axis=0).min()
             cost /= size if size > 0.0 else 1.0
         return cost * _largest_value(combiner, stack)

@@ -1,0 +1,537 @@
+"""Losses of censored times, which couple samples, and Newton's method for such losses on any kernel.
+
+A machine without a bias minimises, over coefficients c and with scores f = K c,
+
+    P(c) = 1/2 c'Kc + L(f)
+
+where L is convex and smooth, and adding a constant to all scores of a stratum changes nothing. For any c, d = -slope(f)
+is feasible in the dual, L*(-d) = -d'f - L(f) (Fenchel and Young hold with equality there), and so
+
+    P(c) - D(d) = 1/2 (c - d)'K(c - d),
+
+a certificate that takes one product, for every such loss and without its conjugate. With H the second derivative of L
+at f, a step of Newton's method solves (I + H K) s = d - c. In the inner product of K that matrix is symmetric, so that
+conjugate gradients serve: a step takes one product with K and one with H, 1/2 r'Kr of the first residual is the gap,
+and that of a later one is what the quadratic model has left. A line search on P follows, which takes no product.
+
+`CoxLoss` is the negative log partial likelihood, with D_g the events among the samples of time t_g, R_g those with a
+time of at least t_g, v_g the mean weight of D_g, and l = 0 .. |D_g| - 1:
+
+    L(f) = sum_g [ v_g sum_l log( sum_{R_g} w_i e^f_i - l/|D_g| sum_{D_g} w_i e^f_i ) - sum_{D_g} w_i f_i ]
+
+which is Efron's treatment of ties and of weights as in R's survival; without the terms l/|D_g| it is Breslow's. Sums
+over risk sets are kept as logarithms and as ratios of one risk set to the next, so that no score is too large.
+
+`RankingLoss` is the squared hinge over comparable pairs (Van Belle et al. 2011, Pölsterl et al. 2015), i with an event
+before the time of j, divided by the number n of samples (by the sum of their weights):
+
+    L(f) = 1/n sum_{i, j} w_i w_j 1/2 max(0, 1 - f_i + f_j)^2
+
+Samples are sorted by time and by score; sums over pairs and products with H are sums in Fenwick trees, O(n log n).
+
+Both losses take strata: only samples of one stratum are compared. Larger scores are earlier events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .compiled import compiled
+from .in_parts import NOT_FINITE
+from .pairs import subtract_rows
+
+MOST_STEPS, MOST_NEWTON = 5000, 200  # of conjugate gradients, and of Newton's method
+LEFT = 0.1  # of the gap that a step of Newton's method leaves to the next, at most
+CLOSER = 0.3  # of the gap that is wanted: what the quadratic model may have left
+IDLE, MOST_IDLE = 1e-13, 3  # relative change of P that is rounding, and steps with no more in a row that end a solve
+FLAT = 0.1  # a line search ends at such a share of the first slope
+MOST_TRIALS = 40
+ROUNDING = 1e-6  # of P: what rounding of K in single precision may take from a gap
+INDEFINITE = "K is not positive semidefinite: it has a clearly negative eigenvalue; repair the kernel"
+
+
+# Cox's partial likelihood
+
+
+@compiled(error_model="numpy")
+def _risk_sets(f, weight, event, starts, last, efron, share, bend, slope, ratio, sums):
+    """Shares of samples in their risk sets, slopes, and sums over the events of each group; returns the loss.
+
+    Groups of equal times are in rising order; `last` says which are the last of a stratum. `sums` of a group are those
+    over l of v / q, v l/d / q, v / q^2, v l/d / q^2 and v (l/d)^2 / q^2, with q the sum behind l over that of the risk
+    set.
+    """
+    loss, log_sum = 0.0, -np.inf
+    for g in range(len(starts) - 2, -1, -1):
+        first, end = starts[g], starts[g + 1]
+        before = -np.inf if last[g] else log_sum
+        largest = before
+        for i in range(first, end):
+            largest = max(largest, f[i])
+        total = np.exp(before - largest)
+        for i in range(first, end):
+            total += weight[i] * np.exp(f[i] - largest)
+        log_sum = largest + np.log(total)
+        ratio[g] = np.exp(before - log_sum)
+        events, heavy, own = 0, 0.0, 0.0
+        for i in range(first, end):
+            share[i] = weight[i] * np.exp(f[i] - log_sum)
+            if event[i]:
+                events += 1
+                heavy += weight[i]
+                own += share[i]
+                loss -= weight[i] * f[i]
+        sums[g, :] = 0.0
+        for place in range(events):
+            mean = heavy / events
+            part = place / events if efron else 0.0
+            q = 1.0 - part * own
+            loss += mean * (log_sum + np.log(q))
+            sums[g, 0] += mean / q
+            sums[g, 1] += mean * part / q
+            sums[g, 2] += mean / q**2
+            sums[g, 3] += mean * part / q**2
+            sums[g, 4] += mean * part**2 / q**2
+    above = 0.0
+    for g in range(len(starts) - 1):
+        above = sums[g, 0] + (0.0 if g == 0 or last[g - 1] else ratio[g - 1] * above)
+        for i in range(starts[g], starts[g + 1]):
+            bend[i] = share[i] * (above - (sums[g, 1] if event[i] else 0.0))
+            slope[i] = bend[i] - (weight[i] if event[i] else 0.0)
+    return loss
+
+
+@compiled(error_model="numpy")
+def _risk_products(v, event, starts, last, share, bend, ratio, sums, upper, lower, out):
+    """The second derivative of the loss times v, from what `_risk_sets` has found."""
+    mean = 0.0
+    for g in range(len(starts) - 2, -1, -1):
+        mean = 0.0 if last[g] else ratio[g] * mean
+        own = 0.0
+        for i in range(starts[g], starts[g + 1]):
+            mean += share[i] * v[i]
+            if event[i]:
+                own += share[i] * v[i]
+        upper[g] = sums[g, 2] * mean - sums[g, 3] * own
+        lower[g] = sums[g, 3] * mean - sums[g, 4] * own
+    above = 0.0
+    for g in range(len(starts) - 1):
+        above = upper[g] + (0.0 if g == 0 or last[g - 1] else ratio[g - 1] * above)
+        for i in range(starts[g], starts[g + 1]):
+            out[i] = bend[i] * v[i] - share[i] * (above - (lower[g] if event[i] else 0.0))
+
+
+@dataclass(frozen=True)
+class AtScores:
+    """A loss at some scores: its value, its slope, and what a function multiplies by its second derivative."""
+
+    value: float
+    slope: np.ndarray
+    bent: Callable[[np.ndarray], np.ndarray]
+
+
+class CoupledLoss(Protocol):
+    """A convex smooth loss of all scores, which adding a constant to those of a stratum does not change."""
+
+    def at(self, f: np.ndarray) -> AtScores:
+        """The loss at scores of shape (n_samples,)."""
+
+
+class _Sorted:
+    """Samples by stratum and time, in groups of equal times."""
+
+    def __init__(self, time: np.ndarray, event: np.ndarray, weight: np.ndarray, stratum: np.ndarray | None):
+        stratum = np.zeros(len(time)) if stratum is None else stratum
+        self.order = np.lexsort((time, stratum))
+        self.event, self.weight = event[self.order], weight[self.order]
+        time, stratum = time[self.order], stratum[self.order]
+        other = np.flatnonzero(stratum[1:] != stratum[:-1]) + 1
+        new = np.union1d(np.flatnonzero(time[1:] != time[:-1]) + 1, other)
+        self.starts = np.concatenate([[0], new, [len(time)]])
+        self.strata = np.concatenate([[0], other, [len(time)]])
+        self.last = np.isin(self.starts[1:], self.strata)
+
+    def back(self, values: np.ndarray) -> np.ndarray:
+        """Values of sorted samples in the order in which they came."""
+        found = np.empty_like(values)
+        found[self.order] = values
+        return found
+
+
+class CoxLoss:
+    """Cox's negative log partial likelihood; arrays are of shape (n_samples,), weights positive.
+
+    >>> loss = CoxLoss(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.ones(3))
+    >>> round(loss.at(np.zeros(3)).value, 6) == round(float(np.log(3.0)), 6)
+    True
+    """
+
+    def __init__(
+        self,
+        time: np.ndarray,
+        event: np.ndarray,
+        weight: np.ndarray,
+        stratum: np.ndarray | None = None,
+        efron: bool = True,
+    ):
+        self.sorted, self.efron = _Sorted(time, event, weight, stratum), efron
+
+    def at(self, f: np.ndarray) -> AtScores:
+        s = self.sorted
+        share, bend, slope, out = (np.empty(len(f)) for _ in range(4))
+        n_groups = len(s.last)
+        ratio, sums, upper, lower = np.empty(n_groups), np.empty((n_groups, 5)), np.empty(n_groups), np.empty(n_groups)
+        value = _risk_sets(f[s.order], s.weight, s.event, s.starts, s.last, self.efron, share, bend, slope, ratio, sums)
+
+        def bent(v: np.ndarray) -> np.ndarray:
+            _risk_products(v[s.order], s.event, s.starts, s.last, share, bend, ratio, sums, upper, lower, out)
+            return s.back(out)
+
+        return AtScores(float(value), s.back(slope), bent)
+
+
+# Comparable pairs
+
+
+@compiled(inner=True)
+def _add(tree, place, values):
+    while place < len(tree):
+        for k in range(tree.shape[1]):
+            tree[place, k] += values[k]
+        place += place & -place
+
+
+@compiled(inner=True)
+def _sum(tree, place, found):
+    while place > 0:
+        for k in range(tree.shape[1]):
+            found[k] += tree[place, k]
+        place -= place & -place
+
+
+@compiled(error_model="numpy")
+def _pair_sums(event, starts, rank, low, x, tree, later, earlier):
+    """Sums of x over the active partners of each sample: later ones of an event, and earlier events of a sample.
+
+    Of a pair of an event i and a later j it is active if the rank of j's score is at least `low` of i.
+    """
+    n = len(event)
+    tree[:, :] = 0.0
+    for g in range(len(starts) - 2, -1, -1):
+        for i in range(starts[g], starts[g + 1]):
+            later[i, :] = 0.0
+            if event[i]:  # ranks run from the end of the tree: those of at least `low` are its first ones
+                _sum(tree, n - low[i], later[i])
+        for i in range(starts[g], starts[g + 1]):
+            _add(tree, n - rank[i], x[i])
+    tree[:, :] = 0.0
+    for g in range(len(starts) - 1):
+        for i in range(starts[g], starts[g + 1]):
+            earlier[i, :] = 0.0
+            _sum(tree, rank[i] + 1, earlier[i])
+        for i in range(starts[g], starts[g + 1]):
+            if event[i] and low[i] < n:
+                _add(tree, low[i] + 1, x[i])
+
+
+class ComparablePairs:
+    """Pairs of an event and a sample of its stratum with a later time; parameters are those of `CoxLoss`."""
+
+    def __init__(self, time: np.ndarray, event: np.ndarray, weight: np.ndarray, stratum: np.ndarray | None = None):
+        self.sorted = _Sorted(time, event, weight, stratum)
+
+    def sums(self, rank: np.ndarray, low: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of columns over active partners, see `_pair_sums`, stratum by stratum."""
+        s, later, earlier = self.sorted, np.empty(x.shape), np.empty(x.shape)
+        for first, end in zip(s.strata[:-1].tolist(), s.strata[1:].tolist(), strict=True):
+            own = slice(first, end)
+            starts = s.starts[(s.starts >= first) & (s.starts <= end)] - first
+            tree = np.empty((end - first + 1, x.shape[1]))
+            _pair_sums(s.event[own], starts, rank[own], low[own], x[own], tree, later[own], earlier[own])
+        return later, earlier
+
+    def ranks(self, f: np.ndarray, margin: float, side: str = "right") -> tuple[np.ndarray, np.ndarray]:
+        """The rank of each score in its stratum, and the first rank that it is not ahead of by a margin."""
+        strata = self.sorted.strata
+        rank, low = np.empty(len(f), dtype=np.int64), np.empty(len(f), dtype=np.int64)
+        for first, end in zip(strata[:-1], strata[1:], strict=True):
+            own = f[first:end]
+            order = np.argsort(own, kind="stable")
+            rank[first:end][order] = np.arange(end - first)
+            low[first:end] = np.searchsorted(own[order], own - margin, side=side)
+        return rank, low
+
+    def counts(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the pairs of each sample that are in the wrong order, ties by half, and of all its pairs."""
+        s = self.sorted
+        f, w = f[s.order], s.weight[:, None]
+        every = np.zeros(len(f), dtype=np.int64)
+        found = [self.sums(*self.ranks(f, 0.0, side), w) for side in ("left", "right")]
+        of_all = self.sums(every, every, w)
+        wrong = s.event * (found[0][0] + found[1][0])[:, 0] + (found[0][1] + found[1][1])[:, 0]
+        pairs = s.event * of_all[0][:, 0] + of_all[1][:, 0]
+        return s.back(0.5 * s.weight * wrong), s.back(s.weight * pairs)
+
+
+class RankingLoss(ComparablePairs):
+    """The squared hinge over comparable pairs; parameters are those of `CoxLoss`.
+
+    >>> loss = RankingLoss(np.array([1.0, 2.0]), np.array([True, False]), np.ones(2))
+    >>> loss.at(np.array([0.0, 0.5])).value  # 1/2 of half the square of 1 - 0 + 1/2
+    0.5625
+    """
+
+    def at(self, f: np.ndarray) -> AtScores:
+        s, w, event = self.sorted, self.sorted.weight, self.sorted.event
+        f = f[s.order] - f.mean()
+        rank, low = self.ranks(f, 1.0)
+        (count, score, square), (before, score_before, _) = (
+            found.T for found in self.sums(rank, low, np.column_stack([w, w * f, w * f**2]))
+        )
+        share = w / w.sum()
+        own = share * event
+        value = 0.5 * float(own @ (count * (1.0 - f) ** 2 + 2.0 * (1.0 - f) * score + square))
+        slope = share * (before * (1.0 + f) - score_before) - own * (count * (1.0 - f) + score)
+        bend = own * count + share * before
+
+        def bent(v: np.ndarray) -> np.ndarray:
+            v = v[s.order]
+            later, earlier = self.sums(rank, low, (w * v)[:, None])
+            return s.back(bend * v - own * later[:, 0] - share * earlier[:, 0])
+
+        return AtScores(max(0.0, value), s.back(slope), bent)
+
+
+# Newton's method
+
+
+class Whole:
+    """Products with a Gram matrix in memory; an image is K c."""
+
+    progress: Callable[[float], None] | None = None
+
+    def __init__(self, K: np.ndarray):
+        self.K = K
+
+    def image(self, c: np.ndarray) -> Any:
+        """That of coefficients, or of columns of them."""
+        if self.K.dtype == np.float64:
+            return self.K @ c
+        if c.ndim == 2:
+            return np.column_stack([self.image(column) for column in c.T])
+        found = np.zeros(len(c))  # in double precision, without a copy of the matrix
+        rows = np.flatnonzero(c)
+        subtract_rows(self.K, rows, -c[rows], found)
+        return found
+
+    def nothing(self) -> Any:
+        """The image of coefficients 0."""
+        return np.zeros(len(self.K))
+
+    def values(self, image: Any) -> np.ndarray:
+        return image
+
+
+class InParts:
+    """Products with a kernel in parts, whose own images are kept."""
+
+    def __init__(self, K: Any):
+        self.K, self.progress = K, getattr(K, "progress", None)
+
+    def image(self, c: np.ndarray) -> Any:
+        return self.K.images(self.K.place.asarray(c.reshape(len(c), -1), "float64"))
+
+    def nothing(self) -> Any:
+        return self.K.no_images(1)
+
+    def values(self, image: Any) -> np.ndarray:
+        found = np.array(self.K.place.numpy(self.K.summed(image)), dtype=np.float64)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a solve: coefficients, their image and scores, P - gap, the gap, and how many products it took."""
+
+    coef: np.ndarray
+    image: Any
+    objective: float
+    gap: float
+    violation: float
+    steps: int
+    converged: bool
+
+
+@dataclass
+class _State:
+    c: np.ndarray
+    image: Any
+    f: np.ndarray
+    at: AtScores
+    value: float
+
+    def moved(self, t: float, step: np.ndarray, image: Any, f: np.ndarray, loss: CoupledLoss) -> _State:
+        c, f = self.c + t * step, self.f + t * f
+        at = loss.at(f)
+        return _State(c, self.image + t * image, f, at, 0.5 * float(c @ f) + at.value)
+
+
+def solve_coupled(
+    kernel: Any,
+    loss: CoupledLoss,
+    n_samples: int,
+    start: np.ndarray | None = None,
+    image: Any = None,
+    *,
+    gap_tol: float = 1e-3,
+    max_steps: int | None = None,
+) -> Found:
+    """Minimise P until the duality gap is at most ``gap_tol * max(1, |D|)``.
+
+    Parameters
+    ----------
+    kernel : Whole or InParts
+        Of positive semidefinite matrices.
+    loss : CoupledLoss
+    n_samples : int
+    start : ndarray of shape (n_samples,), optional
+        Coefficients to begin at; dropped where zeros are better.
+    image : image, optional
+        That of the start, where there is one.
+    gap_tol : float, default=1e-3
+    max_steps : int, optional
+        Most steps of conjugate gradients.
+    """
+    most = MOST_STEPS if max_steps is None else int(max_steps)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite raises an error
+        state = _begin(kernel, loss, n_samples, start, image)
+        steps, idle, is_fresh, first = 0, 0, True, 0.0
+        for newton in range(MOST_NEWTON + 1):
+            residual = -state.at.slope - state.c
+            image = kernel.image(residual)
+            values = kernel.values(image)
+            gap = 0.5 * float(residual @ values)
+            if not np.isfinite(gap) or not np.isfinite(state.value):
+                raise ValueError(NOT_FINITE)
+            limit = gap_tol * max(1.0, abs(state.value - gap))
+            stops = steps >= most or idle >= MOST_IDLE or newton == MOST_NEWTON
+            if gap < -max(limit, ROUNDING * abs(state.value)):
+                raise ValueError(INDEFINITE)
+            first = _show(kernel.progress, gap, limit, first)
+            if (gap <= limit or stops) and is_fresh:
+                break
+            if gap <= limit or stops:  # sums of images may have drifted: once more, with fresh products
+                state, is_fresh = _state_at(kernel, loss, state.c, kernel.image(state.c)), True
+                continue
+            enough = max(CLOSER * limit, min(LEFT, (gap / max(1.0, abs(state.value))) ** 0.5) * gap)
+            step, step_image, taken = _step(kernel, state.at, residual, image, values, enough, most - steps)
+            steps += taken
+            after = _searched(state, step, step_image, kernel.values(step_image), loss)
+            idle = idle + 1 if after.value >= state.value - IDLE * abs(state.value) else 0
+            state, is_fresh = after, False
+    violation = float(np.abs(residual).max(initial=0.0))
+    gap = max(0.0, gap)
+    return Found(state.c, state.image, state.value - gap, gap, violation, steps, gap <= limit)
+
+
+def _show(progress: Callable[[float], None] | None, gap: float, limit: float, first: float) -> float:
+    first = max(first, gap)
+    if progress is not None and gap > 0.0:
+        progress(1.0 if gap <= limit else float(np.log(first / gap) / np.log(first / limit)))
+    return first
+
+
+def _state_at(kernel: Any, loss: CoupledLoss, c: np.ndarray, image: Any) -> _State:
+    f = kernel.values(image)
+    at = loss.at(f)
+    return _State(c, image, f, at, 0.5 * float(c @ f) + at.value)
+
+
+def _begin(kernel: Any, loss: CoupledLoss, n: int, start: np.ndarray | None, image: Any) -> _State:
+    zeros = np.zeros(n)
+    if start is None or not np.any(start):
+        return _state_at(kernel, loss, zeros, kernel.nothing())
+    if not np.isfinite(start).all():
+        raise ValueError("start must hold finite coefficients")
+    c = np.array(start, dtype=np.float64)
+    state = _state_at(kernel, loss, c, kernel.image(c) if image is None else image)
+    if not np.isfinite(state.value):
+        raise ValueError(NOT_FINITE)
+    return state if state.value < loss.at(zeros).value else _state_at(kernel, loss, zeros, kernel.nothing())
+
+
+def _step(
+    kernel: Any, at: AtScores, residual: np.ndarray, image: Any, values: np.ndarray, enough: float, most: int
+) -> tuple[np.ndarray, Any, int]:
+    """Conjugate gradients on (I + H K) s = r in the inner product of K: s, its image, and how many steps."""
+    step, total = np.zeros_like(residual), 0.0 * image
+    direction, its_image, its_values = residual, image, values
+    square = float(residual @ values)
+    steps = 0
+    while steps < most and 0.5 * square > enough:
+        bent = at.bent(its_values)
+        bend = float(its_values @ (direction + bent))
+        if not bend > 0.0:
+            break
+        length = square / bend
+        step, total = step + length * direction, total + length * its_image
+        residual = residual - length * (direction + bent)
+        image = kernel.image(residual)
+        values = kernel.values(image)
+        steps += 1
+        before, square = square, float(residual @ values)
+        ratio = square / before
+        direction, its_image = residual + ratio * direction, image + ratio * its_image
+        its_values = values + ratio * its_values
+    return step, total, steps
+
+
+def _searched(state: _State, step: np.ndarray, image: Any, f: np.ndarray, loss: CoupledLoss) -> _State:
+    """The end of a step, or a point on it where P is about least."""
+
+    def slope(at: _State) -> float:
+        return float(f @ (at.c + at.at.slope))
+
+    first = slope(state)
+    if not first < 0.0:
+        return state
+    low, high, t = 0.0, np.inf, 1.0
+    for _ in range(MOST_TRIALS):
+        there = state.moved(t, step, image, f, loss)
+        rise = slope(there) if np.isfinite(there.value) else np.inf
+        if rise <= -FLAT * first and (t == 1.0 or rise >= FLAT * first):
+            break
+        low, high = (low, t) if rise > 0.0 else (t, high)
+        t = 0.5 * (low + high)
+    return there if there.value <= state.value + IDLE * abs(state.value) else state
+
+
+def bent_by_kernel(kernel: Any, at: AtScores, columns: np.ndarray, left: float = 1e-2) -> np.ndarray:
+    """(I + H K)^-1 H times columns, all of them at once, until no more than a share of each residual is left."""
+
+    def bent(V: np.ndarray) -> np.ndarray:
+        return np.column_stack([at.bent(column) for column in V.T])
+
+    def times(V: np.ndarray) -> np.ndarray:
+        return kernel.values(kernel.image(V)).reshape(V.shape)
+
+    residual = bent(columns)
+    values, found = times(residual), np.zeros_like(residual)
+    direction, its_values = residual, values
+    first = square = (residual * values).sum(axis=0)
+    for _ in range(MOST_STEPS):
+        if (square <= left**2 * first).all():
+            break
+        image = direction + bent(its_values)
+        bend = (its_values * image).sum(axis=0)
+        length = np.divide(square, bend, out=np.zeros_like(bend), where=bend > 0.0)
+        found, residual = found + length * direction, residual - length * image
+        values = times(residual)
+        before, square = square, (residual * values).sum(axis=0)
+        ratio = np.divide(square, before, out=np.zeros_like(before), where=before > 0.0)
+        direction, its_values = residual + ratio * direction, values + ratio * its_values
+    return found
