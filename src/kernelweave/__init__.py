@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
+    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction, survival
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, calibrated
@@ -52,11 +52,13 @@ __all__ = [
     "set_config",
     "show_versions",
     "stack_views",
+    "survival",
 ]
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "saving", "reduction"),
     *("model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
+    "survival",
 }
 _HOMES = {
     "KernelSAMME": "estimators",

@@ -19,7 +19,7 @@ PACKAGES = (
         f"kernelweave.{name}"
         for name in (
             *("kernels", "combiners", "machines", "estimators", "solvers", "reduction", "model_selection", "datasets"),
-            *("display", "views", "saving", "compare", "files", "reporting"),
+            *("display", "views", "saving", "compare", "files", "reporting", "survival"),
         )
     ),
 )

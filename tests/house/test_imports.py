@@ -24,6 +24,7 @@ ALLOWED = {
     "kernels": FRAMES | {"arrays", "solvers", "threadpoolctl", "torch", "triton", "views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
     "machines": {"sklearn", "arrays", "solvers"},  # losses are cloned as estimators are
+    "survival": FRAMES | {"solvers"},
     "features": FRAMES | {"arrays", "views", "kernels", "solvers"},
     "engines": FRAMES | {*EXACT, "features", "torch", "triton", "dask", "distributed"},
     "stacks": FRAMES | {*EXACT, "features", "engines"},

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 API = ROOT / "docs" / "api"
 PACKAGES = (
     *("estimators", "kernels", "combiners", "machines", "features", "reduction", "model_selection", "recipes", "files"),
-    *("views", "saving", "reporting", "datasets", "display", "compare", "solvers"),
+    *("views", "saving", "reporting", "datasets", "display", "compare", "solvers", "survival"),
 )
 BESIDE = ("experiments", "experiments.benchmark")  # in the repository, not in the library
 
