@@ -31,7 +31,7 @@ from ..solvers.coupled import (
     InParts,
     RankingLoss,
     Whole,
-    bent_by_kernel,
+    curvature,
     solve_coupled,
 )
 from ..solvers.sums import Images
@@ -133,33 +133,36 @@ class SurvivalMachine(Machine):
         """Solve until the duality gap is at most ``max(1, |J|)`` times `gap_tol`, or else `tol`."""
         if is_in_blocks(K):
             return K.solve(self, start, tol, gap_tol, max_steps)
-        first, image = self.first(start), None
-        if is_in_parts(K) and K.n_samples != self.n_samples:
-            raise ValueError(f"K must have {self.n_samples} samples, got {K.n_samples}")
-        if is_in_parts(K) and first is not None and isinstance(start, Solution):
-            image = K.joined(start.images)
-        found = solve_coupled(
-            self._kernel(K),
-            self,
-            self.n_samples,
-            None if first is None else first[:, 0],
-            image,
-            gap_tol=tol if gap_tol is None else gap_tol,
-            max_steps=max_steps,
-        )
+        first, point, space = self.first(start), None, self._space(K)
+        if first is not None and isinstance(space, InParts) and isinstance(start, Solution):
+            images = space.K.joined(start.images)
+            point = space.of(first) if images is None else space.with_images(first, images)
+        elif first is not None:
+            point = space.of(first)
+        found = solve_coupled(space, self, point, gap_tol=tol if gap_tol is None else gap_tol, max_steps=max_steps)
         return Solution(
-            coef=found.coef[:, None],
+            coef=found.point[0],
             intercept=np.zeros(1),
             objective=found.objective,
             gap=found.gap,
             violation=found.violation,
             steps=found.steps,
             converged=found.converged,
-            image=K.column(found.image, 0) if is_in_parts(K) else None,
+            image=space.K.column(found.point[1], 0) if isinstance(space, InParts) else None,
         )
 
-    def _kernel(self, K: Any) -> Whole | InParts:
-        return InParts(K) if is_in_parts(K) else Whole(self.matrix(K))
+    def _space(self, K: Any) -> Whole:
+        if not is_in_parts(K):
+            return Whole(self.matrix(K))
+        if K.n_samples != self.n_samples:
+            raise ValueError(f"K must have {self.n_samples} samples, got {K.n_samples}")
+        return InParts(K)
+
+    def scores(self, K: Operand, solution: Solution) -> np.ndarray:
+        """f of a solution on K, of shape (n_samples,)."""
+        if is_in_blocks(K):
+            return K.scores(self, solution)
+        return self._space(K).of(solution.coef)[-1][:, 0]
 
     def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a relative duality gap of `tol`."""
@@ -171,12 +174,9 @@ class SurvivalMachine(Machine):
 
     def curvature(self, K: Any, solution: Solution, images: Images) -> np.ndarray:
         """Second derivatives of J by weights of kernels, of shape (P, P), roughly; `images` hold K_m c."""
-        kernel, rows = self._kernel(K), images.rows
         seen = np.zeros((self.n_samples, len(images.values)))
-        seen[rows] = images.values.T  # samples without a coefficient have no part in the loss
-        at = self.at(kernel.values(kernel.image(solution.coef[:, 0])))
-        H = seen.T @ bent_by_kernel(kernel, at, seen)
-        return 0.5 * (H + H.T)
+        seen[images.rows] = images.values.T  # samples without a coefficient have no part in the loss
+        return curvature(self._space(K), self.at(self.scores(K, solution)), seen)
 
     def loss(self, values: np.ndarray) -> float:
         return self.at(columns(values, 1, self.n_samples)[:, 0]).value

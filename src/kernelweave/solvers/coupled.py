@@ -309,56 +309,78 @@ class RankingLoss(ComparablePairs):
 # Newton's method
 
 
+class Space(Protocol):
+    """Where Newton's method moves: points are tuples of arrays with a column for each problem, the last one scores.
+
+    A point x stands for a function in the space of the kernel, of which these are the values at the samples.
+    """
+
+    progress: Callable[[float], None] | None
+
+    def nothing(self) -> tuple[Any, ...]:
+        """The function 0."""
+
+    def of(self, coef: np.ndarray) -> tuple[Any, ...]:
+        """The functions sum_i c_i k(x_i, .) for columns of coefficients, of shape (n_samples, n_columns)."""
+
+    def afresh(self, point: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same point, with what follows from its coefficients computed again."""
+
+    def inner(self, x: tuple[Any, ...], y: tuple[Any, ...]) -> np.ndarray:
+        """Inner products of the columns of two points."""
+
+
 class Whole:
-    """Products with a Gram matrix in memory; an image is K c."""
+    """A Gram matrix in memory; points are coefficients and their products with it."""
 
     progress: Callable[[float], None] | None = None
 
     def __init__(self, K: np.ndarray):
         self.K = K
 
-    def image(self, c: np.ndarray) -> Any:
-        """That of coefficients, or of columns of them."""
+    def nothing(self) -> tuple[Any, ...]:
+        return np.zeros((len(self.K), 1)), np.zeros((len(self.K), 1))
+
+    def of(self, coef: np.ndarray) -> tuple[Any, ...]:
         if self.K.dtype == np.float64:
-            return self.K @ c
-        if c.ndim == 2:
-            return np.column_stack([self.image(column) for column in c.T])
-        found = np.zeros(len(c))  # in double precision, without a copy of the matrix
-        rows = np.flatnonzero(c)
-        subtract_rows(self.K, rows, -c[rows], found)
-        return found
+            return coef, self.K @ coef
+        found = np.zeros(coef.shape)  # in double precision, without a copy of the matrix
+        for k, column in enumerate(coef.T):
+            rows, own = np.flatnonzero(column), np.zeros(len(coef))
+            subtract_rows(self.K, rows, -column[rows], own)
+            found[:, k] = own
+        return coef, found
 
-    def nothing(self) -> Any:
-        """The image of coefficients 0."""
-        return np.zeros(len(self.K))
+    def afresh(self, point: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.of(point[0])
 
-    def values(self, image: Any) -> np.ndarray:
-        return image
+    def inner(self, x: tuple[Any, ...], y: tuple[Any, ...]) -> np.ndarray:
+        return (x[0] * y[-1]).sum(axis=0)
 
 
-class InParts:
-    """Products with a kernel in parts, whose own images are kept."""
+class InParts(Whole):
+    """A kernel in parts; points are coefficients, the images that it keeps, and values."""
 
     def __init__(self, K: Any):
         self.K, self.progress = K, getattr(K, "progress", None)
 
-    def image(self, c: np.ndarray) -> Any:
-        return self.K.images(self.K.place.asarray(c.reshape(len(c), -1), "float64"))
+    def nothing(self) -> tuple[Any, ...]:
+        zeros = np.zeros((self.K.n_samples, 1))
+        return zeros, self.K.no_images(1), zeros
 
-    def nothing(self) -> Any:
-        return self.K.no_images(1)
+    def of(self, coef: np.ndarray) -> tuple[Any, ...]:
+        return self.with_images(coef, self.K.images(self.K.place.asarray(np.ascontiguousarray(coef), "float64")))
 
-    def values(self, image: Any) -> np.ndarray:
-        found = np.array(self.K.place.numpy(self.K.summed(image)), dtype=np.float64)
-        return found[:, 0] if found.shape[1] == 1 else found
+    def with_images(self, coef: np.ndarray, images: Any) -> tuple[Any, ...]:
+        return coef, images, np.array(self.K.place.numpy(self.K.summed(images)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Found:
-    """The end of a solve: coefficients, their image and scores, P - gap, the gap, and how many products it took."""
+    """The end of a solve: the point, P - gap, the gap, and how many products it took."""
 
-    coef: np.ndarray
-    image: Any
+    point: tuple[Any, ...]
+    slope: np.ndarray
     objective: float
     gap: float
     violation: float
@@ -366,26 +388,21 @@ class Found:
     converged: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class _State:
-    c: np.ndarray
-    image: Any
-    f: np.ndarray
+    point: tuple[Any, ...]
     at: AtScores
     value: float
 
-    def moved(self, t: float, step: np.ndarray, image: Any, f: np.ndarray, loss: CoupledLoss) -> _State:
-        c, f = self.c + t * step, self.f + t * f
-        at = loss.at(f)
-        return _State(c, self.image + t * image, f, at, 0.5 * float(c @ f) + at.value)
+
+def _plus(x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + factor * b for a, b in zip(x, y, strict=True))
 
 
 def solve_coupled(
-    kernel: Any,
+    space: Space,
     loss: CoupledLoss,
-    n_samples: int,
-    start: np.ndarray | None = None,
-    image: Any = None,
+    start: tuple[Any, ...] | None = None,
     *,
     gap_tol: float = 1e-3,
     max_steps: int | None = None,
@@ -394,48 +411,42 @@ def solve_coupled(
 
     Parameters
     ----------
-    kernel : Whole or InParts
-        Of positive semidefinite matrices.
+    space : Space
+        Of a positive semidefinite kernel.
     loss : CoupledLoss
-    n_samples : int
-    start : ndarray of shape (n_samples,), optional
-        Coefficients to begin at; dropped where zeros are better.
-    image : image, optional
-        That of the start, where there is one.
+    start : point, optional
+        Dropped where the function 0 is better.
     gap_tol : float, default=1e-3
     max_steps : int, optional
         Most steps of conjugate gradients.
     """
     most = MOST_STEPS if max_steps is None else int(max_steps)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite raises an error
-        state = _begin(kernel, loss, n_samples, start, image)
+        state = _begin(space, loss, start)
         steps, idle, is_fresh, first = 0, 0, True, 0.0
         for newton in range(MOST_NEWTON + 1):
-            residual = -state.at.slope - state.c
-            image = kernel.image(residual)
-            values = kernel.values(image)
-            gap = 0.5 * float(residual @ values)
+            residual = _plus(space.of(-state.at.slope[:, None]), -1.0, state.point)
+            gap = 0.5 * float(space.inner(residual, residual)[0])
             if not np.isfinite(gap) or not np.isfinite(state.value):
                 raise ValueError(NOT_FINITE)
             limit = gap_tol * max(1.0, abs(state.value - gap))
-            stops = steps >= most or idle >= MOST_IDLE or newton == MOST_NEWTON
             if gap < -max(limit, ROUNDING * abs(state.value)):
                 raise ValueError(INDEFINITE)
-            first = _show(kernel.progress, gap, limit, first)
+            stops = steps >= most or idle >= MOST_IDLE or newton == MOST_NEWTON
+            first = _show(space.progress, gap, limit, first)
             if (gap <= limit or stops) and is_fresh:
                 break
-            if gap <= limit or stops:  # sums of images may have drifted: once more, with fresh products
-                state, is_fresh = _state_at(kernel, loss, state.c, kernel.image(state.c)), True
+            if gap <= limit or stops:  # sums of products may have drifted: once more, with fresh ones
+                state, is_fresh = _state(space, loss, space.afresh(state.point)), True
                 continue
             enough = max(CLOSER * limit, min(LEFT, (gap / max(1.0, abs(state.value))) ** 0.5) * gap)
-            step, step_image, taken = _step(kernel, state.at, residual, image, values, enough, most - steps)
+            step, taken = solve_bent(space, state.at, residual, enough, most - steps)
             steps += taken
-            after = _searched(state, step, step_image, kernel.values(step_image), loss)
+            after = _searched(space, loss, state, step)
             idle = idle + 1 if after.value >= state.value - IDLE * abs(state.value) else 0
             state, is_fresh = after, False
-    violation = float(np.abs(residual).max(initial=0.0))
-    gap = max(0.0, gap)
-    return Found(state.c, state.image, state.value - gap, gap, violation, steps, gap <= limit)
+    gap, violation = max(0.0, gap), float(np.abs(residual[0]).max(initial=0.0))
+    return Found(state.point, state.at.slope, state.value - gap, gap, violation, steps, gap <= limit)
 
 
 def _show(progress: Callable[[float], None] | None, gap: float, limit: float, first: float) -> float:
@@ -445,93 +456,71 @@ def _show(progress: Callable[[float], None] | None, gap: float, limit: float, fi
     return first
 
 
-def _state_at(kernel: Any, loss: CoupledLoss, c: np.ndarray, image: Any) -> _State:
-    f = kernel.values(image)
-    at = loss.at(f)
-    return _State(c, image, f, at, 0.5 * float(c @ f) + at.value)
+def _state(space: Space, loss: CoupledLoss, point: tuple[Any, ...]) -> _State:
+    at = loss.at(point[-1][:, 0])
+    return _State(point, at, 0.5 * float(space.inner(point, point)[0]) + at.value)
 
 
-def _begin(kernel: Any, loss: CoupledLoss, n: int, start: np.ndarray | None, image: Any) -> _State:
-    zeros = np.zeros(n)
-    if start is None or not np.any(start):
-        return _state_at(kernel, loss, zeros, kernel.nothing())
-    if not np.isfinite(start).all():
+def _begin(space: Space, loss: CoupledLoss, start: tuple[Any, ...] | None) -> _State:
+    nothing = _state(space, loss, space.nothing())
+    if start is None or not np.any(start[0]):
+        return nothing
+    if not np.isfinite(start[0]).all():
         raise ValueError("start must hold finite coefficients")
-    c = np.array(start, dtype=np.float64)
-    state = _state_at(kernel, loss, c, kernel.image(c) if image is None else image)
+    state = _state(space, loss, start)
     if not np.isfinite(state.value):
         raise ValueError(NOT_FINITE)
-    return state if state.value < loss.at(zeros).value else _state_at(kernel, loss, zeros, kernel.nothing())
+    return state if state.value < nothing.value else nothing
 
 
-def _step(
-    kernel: Any, at: AtScores, residual: np.ndarray, image: Any, values: np.ndarray, enough: float, most: int
-) -> tuple[np.ndarray, Any, int]:
-    """Conjugate gradients on (I + H K) s = r in the inner product of K: s, its image, and how many steps."""
-    step, total = np.zeros_like(residual), 0.0 * image
-    direction, its_image, its_values = residual, image, values
-    square = float(residual @ values)
+def solve_bent(
+    space: Space, at: AtScores, residual: tuple[Any, ...], enough: Any, most: int = MOST_STEPS
+) -> tuple[tuple[Any, ...], int]:
+    """Conjugate gradients on (I + H K) s = r, until half the square of what is left of each column is `enough`.
+
+    Returns s and the number of steps.
+    """
+    solved, direction = tuple(0.0 * each for each in residual), residual
+    square = space.inner(residual, residual)
     steps = 0
-    while steps < most and 0.5 * square > enough:
-        bent = at.bent(its_values)
-        bend = float(its_values @ (direction + bent))
-        if not bend > 0.0:
+    while steps < most and (0.5 * square > enough).any():
+        bent = np.column_stack([at.bent(column) for column in direction[-1].T])
+        bend = space.inner(direction, direction) + (direction[-1] * bent).sum(axis=0)
+        length = np.divide(square, bend, out=np.zeros_like(bend), where=(bend > 0.0) & (square > 0.0))
+        if not length.any():
             break
-        length = square / bend
-        step, total = step + length * direction, total + length * its_image
-        residual = residual - length * (direction + bent)
-        image = kernel.image(residual)
-        values = kernel.values(image)
+        solved = _plus(solved, length, direction)
+        residual = _plus(_plus(residual, -length, direction), -length, space.of(bent))
         steps += 1
-        before, square = square, float(residual @ values)
-        ratio = square / before
-        direction, its_image = residual + ratio * direction, image + ratio * its_image
-        its_values = values + ratio * its_values
-    return step, total, steps
+        before, square = square, space.inner(residual, residual)
+        direction = _plus(residual, np.divide(square, before, out=np.zeros_like(square), where=before > 0.0), direction)
+    return solved, steps
 
 
-def _searched(state: _State, step: np.ndarray, image: Any, f: np.ndarray, loss: CoupledLoss) -> _State:
+def curvature(space: Space, at: AtScores, seen: np.ndarray, left: float = 1e-2) -> np.ndarray:
+    """G'H (I + K H)^-1 G for columns G of values at the samples, roughly: up to a share of each residual."""
+    bent = np.column_stack([at.bent(column) for column in seen.T])
+    residual = space.of(bent)
+    solved, _ = solve_bent(space, at, residual, 0.5 * left**2 * space.inner(residual, residual))
+    found = bent.T @ (seen - solved[-1])
+    return 0.5 * (found + found.T)
+
+
+def _searched(space: Space, loss: CoupledLoss, state: _State, step: tuple[Any, ...]) -> _State:
     """The end of a step, or a point on it where P is about least."""
 
-    def slope(at: _State) -> float:
-        return float(f @ (at.c + at.at.slope))
+    def slope(there: _State) -> float:
+        return float(space.inner(there.point, step)[0] + step[-1][:, 0] @ there.at.slope)
 
     first = slope(state)
     if not first < 0.0:
         return state
     low, high, t = 0.0, np.inf, 1.0
     for _ in range(MOST_TRIALS):
-        there = state.moved(t, step, image, f, loss)
+        there = _state(space, loss, _plus(state.point, t, step))
         rise = slope(there) if np.isfinite(there.value) else np.inf
         if rise <= -FLAT * first and (t == 1.0 or rise >= FLAT * first):
             break
         low, high = (low, t) if rise > 0.0 else (t, high)
         t = 0.5 * (low + high)
     return there if there.value <= state.value + IDLE * abs(state.value) else state
-
-
-def bent_by_kernel(kernel: Any, at: AtScores, columns: np.ndarray, left: float = 1e-2) -> np.ndarray:
-    """(I + H K)^-1 H times columns, all of them at once, until no more than a share of each residual is left."""
-
-    def bent(V: np.ndarray) -> np.ndarray:
-        return np.column_stack([at.bent(column) for column in V.T])
-
-    def times(V: np.ndarray) -> np.ndarray:
-        return kernel.values(kernel.image(V)).reshape(V.shape)
-
-    residual = bent(columns)
-    values, found = times(residual), np.zeros_like(residual)
-    direction, its_values = residual, values
-    first = square = (residual * values).sum(axis=0)
-    for _ in range(MOST_STEPS):
-        if (square <= left**2 * first).all():
-            break
-        image = direction + bent(its_values)
-        bend = (its_values * image).sum(axis=0)
-        length = np.divide(square, bend, out=np.zeros_like(bend), where=bend > 0.0)
-        found, residual = found + length * direction, residual - length * image
-        values = times(residual)
-        before, square = square, (residual * values).sum(axis=0)
-        ratio = np.divide(square, before, out=np.zeros_like(before), where=before > 0.0)
-        direction, its_values = residual + ratio * direction, values + ratio * its_values
-    return found
