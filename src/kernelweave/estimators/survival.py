@@ -12,7 +12,7 @@ from ..combiners import CombinedKernel, Combiner
 from ..engines.targets import OutcomeCounts, OutcomeTargets, count_outcomes
 from ..machines import Machine
 from ..stacks import TrainingStack
-from ..survival import breslow, check_for_fit, concordance, outcome, times_and_events
+from ..survival import breslow, check_for_fit, outcome, times_and_events
 from ..validation import Choice, Constraints, Number, shown
 from ..validation.inputs import check_row_labels
 from ..validation.schemas import Schema, label_index, numbers, optional
@@ -171,6 +171,8 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
         y : structured array or DataFrame of shape (n_samples,)
         """
+        from ..survival import concordance
+
         return concordance(y, self.predict(X))
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None, strata: Any = None) -> np.ndarray:
@@ -280,4 +282,4 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         n_strata = len(getattr(self, "strata_", [0]))
         self.baseline_hazard_ = np.zeros((n_strata, len(self.event_times_)))
         for stratum, curve in curves.items():  # one of which all samples have weight 0 has none
-            self.baseline_hazard_[int(stratum)] = curve(self.event_times_)
+            self.baseline_hazard_[int(stratum)] = curve(np.minimum(self.event_times_, curve.end))

@@ -522,7 +522,10 @@ class Machine(ABC):
         return columns(start.coef if isinstance(start, Solution) else start, self.n_outputs, self.n_samples)
 
     def loss(self, values: np.ndarray) -> float:
-        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples."""
+        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples.
+
+        Of a loss that is not separable, by how much that is more than values of 0 cost.
+        """
         return float(self._terms().loss(columns(values, self.n_outputs, self.n_samples)).sum())
 
     def slope(self, values: np.ndarray) -> np.ndarray:

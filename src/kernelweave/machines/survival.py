@@ -2,7 +2,8 @@
 
     minimise over w    1/2 ||w||^2 + C L(f),      f_i = <w, phi(x_i)>
 
-with L of `solvers.coupled`, which couples samples, so that there are no terms for each of them. There is no bias: both
+with L of `solvers.coupled` less what it is at scores of 0, so that J is not positive. L couples samples, so that there
+are no terms for each of them. There is no bias: both
 losses depend on differences of scores only, and coefficients add up to 0 by themselves. Everything else is as in
 other machines: J is the optimum, dJ/dtheta = -1/2 c' (dK/dtheta) c (Danskin), and the certificate is that of
 `solvers.coupled`. Second derivatives of J by weights of kernels are, with H that of C L at the scores,
@@ -40,6 +41,9 @@ from .base import Machine, Operand, Solution, as_bound, columns, is_in_blocks, i
 
 #: The parameter `loss` of `MKLSurvival`: Cox's partial likelihood with ties by Efron or Breslow, and the ranking.
 LOSSES = "cox", "cox-breslow", "ranking"
+
+
+ROUNDING = 1e-12  # of C L at scores of 0: gaps below are rounding
 
 
 class SurvivalMachine(Machine):
@@ -114,13 +118,18 @@ class SurvivalMachine(Machine):
         return CoxLoss(*given, efron=self.loss_name == "cox")
 
     @cached_property
+    def _nothing(self) -> float:
+        """L at scores of 0."""
+        return self.coupled.at(np.zeros(self.n_samples)).value
+
+    @cached_property
     def _pairs(self) -> ComparablePairs:
         return ComparablePairs(self.time, self.event, self.weight, self.stratum)
 
     def at(self, f: np.ndarray) -> AtScores:
         """C L at scores of shape (n_samples,)."""
         found, cost = self.coupled.at(f), self.cost
-        return AtScores(cost * found.value, cost * found.slope, lambda v: cost * found.bent(v))
+        return AtScores(cost * (found.value - self._nothing), cost * found.slope, lambda v: cost * found.bent(v))
 
     def solve(
         self,
@@ -130,7 +139,7 @@ class SurvivalMachine(Machine):
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
-        """Solve until the duality gap is at most ``max(1, |J|)`` times `gap_tol`, or else `tol`."""
+        """Solve until the duality gap is at most ``|J|`` times `gap_tol`, or else `tol`."""
         if is_in_blocks(K):
             return K.solve(self, start, tol, gap_tol, max_steps)
         first, point, space = self.first(start), None, self._space(K)
@@ -139,7 +148,8 @@ class SurvivalMachine(Machine):
             point = space.of(first) if images is None else space.with_images(first, images)
         elif first is not None:
             point = space.of(first)
-        found = solve_coupled(space, self, point, gap_tol=tol if gap_tol is None else gap_tol, max_steps=max_steps)
+        limits: Any = {"least": ROUNDING * self.cost * self._nothing, "max_steps": max_steps}
+        found = solve_coupled(space, self, point, gap_tol=tol if gap_tol is None else gap_tol, **limits)
         return Solution(
             coef=found.point[0],
             intercept=np.zeros(1),
@@ -168,7 +178,7 @@ class SurvivalMachine(Machine):
         """Bring a solution on this very K to a relative duality gap of `tol`."""
         if is_in_blocks(K):
             return K.refine(self, solution, tol, max_steps)
-        if solution.gap <= tol * max(1.0, abs(solution.objective)):
+        if solution.converged and solution.gap <= tol * abs(solution.objective):
             return solution
         return self.solve(K, solution, tol, max_steps=max_steps)
 

@@ -405,9 +405,10 @@ def solve_coupled(
     start: tuple[Any, ...] | None = None,
     *,
     gap_tol: float = 1e-3,
+    least: float = 0.0,
     max_steps: int | None = None,
 ) -> Found:
-    """Minimise P until the duality gap is at most ``gap_tol * max(1, |D|)``.
+    """Minimise P until the duality gap is at most ``gap_tol * |D|``, with L = 0 at scores of 0.
 
     Parameters
     ----------
@@ -417,6 +418,8 @@ def solve_coupled(
     start : point, optional
         Dropped where the function 0 is better.
     gap_tol : float, default=1e-3
+    least : float, default=0
+        A gap that is nothing but rounding.
     max_steps : int, optional
         Most steps of conjugate gradients.
     """
@@ -429,7 +432,7 @@ def solve_coupled(
             gap = 0.5 * float(space.inner(residual, residual)[0])
             if not np.isfinite(gap) or not np.isfinite(state.value):
                 raise ValueError(NOT_FINITE)
-            limit = gap_tol * max(1.0, abs(state.value - gap))
+            limit = max(gap_tol * abs(state.value - gap), least)
             if gap < -max(limit, ROUNDING * abs(state.value)):
                 raise ValueError(INDEFINITE)
             stops = steps >= most or idle >= MOST_IDLE or newton == MOST_NEWTON
@@ -439,7 +442,7 @@ def solve_coupled(
             if gap <= limit or stops:  # sums of products may have drifted: once more, with fresh ones
                 state, is_fresh = _state(space, loss, space.afresh(state.point)), True
                 continue
-            enough = max(CLOSER * limit, min(LEFT, (gap / max(1.0, abs(state.value))) ** 0.5) * gap)
+            enough = max(CLOSER * limit, min(LEFT, (gap / abs(state.value - gap)) ** 0.5) * gap)
             step, taken = solve_bent(space, state.at, residual, enough, most - steps)
             steps += taken
             after = _searched(space, loss, state, step)
