@@ -149,7 +149,7 @@ def test_a_curve_is_known_until_the_last_time():
             curve([1, 3.5])
     assert kaplan_meier(outcome([1, 2], [True, True]))(9) == 0.0  # nobody is left
     with pytest.raises(ValueError, match="no value at the time NaN"):
-        Curve(np.array([1.0]), np.array([2.0]), 0.0, 3.0)(np.nan)
+        Curve(np.array([1.0]), np.array([2.0]), start=0.0, end=3.0)(np.nan)
 
 
 def logrank_by_definition(y, group, strata):

@@ -20,7 +20,7 @@ name                 value at t: over the times t_j <= t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class Curve:
 
     times: np.ndarray
     values: np.ndarray
+    _: KW_ONLY
     start: float
     end: float
 
@@ -101,12 +102,13 @@ class SurvivalCurve(Curve):
     array([4, 3, 1])
     """
 
-    at_risk: np.ndarray = field(kw_only=True)
-    n_events: np.ndarray = field(kw_only=True)
-    n_censored: np.ndarray = field(kw_only=True)
-    error: np.ndarray = field(kw_only=True)
-    lower: np.ndarray = field(kw_only=True)
-    upper: np.ndarray = field(kw_only=True)
+    _: KW_ONLY
+    at_risk: np.ndarray
+    n_events: np.ndarray
+    n_censored: np.ndarray
+    error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
     def at_risk_at(self, times: Any) -> np.ndarray:
         """How many samples are still followed and without the event just before some times."""
@@ -160,8 +162,8 @@ def kaplan_meier(y: Any, *, level: float = 0.95) -> SurvivalCurve:
     return SurvivalCurve(
         times,
         survival,
-        1.0,
-        _end(times, survival),
+        start=1.0,
+        end=_end(times, survival),
         at_risk=at_risk,
         n_events=n_events,
         n_censored=n_censored,
@@ -188,10 +190,15 @@ def censoring_curve(y: Any) -> Curve:
     >>> censoring_curve(outcome([2, 3, 3, 5], [True, True, False, True]))([2, 3, 5])
     array([1. , 0.5, 0.5])
     """
-    times, at_risk, n_events, n_censored = _counts(*times_and_events(y))
+    return censoring_of(*times_and_events(y))
+
+
+def censoring_of(time: np.ndarray, event: np.ndarray) -> Curve:
+    """`censoring_curve` of outcomes that have been read."""
+    times, at_risk, n_events, n_censored = _counts(time, event)
     followed = at_risk - n_events
     free = np.cumprod(1.0 - n_censored / np.maximum(followed, 1))  # where nobody is followed, nobody is censored
-    return Curve(times, free, 1.0, _end(times, free))
+    return Curve(times, free, start=1.0, end=_end(times, free))
 
 
 def breslow(
@@ -365,7 +372,8 @@ def _hazard(time: np.ndarray, event: np.ndarray, f: np.ndarray, weight: np.ndarr
         step = np.repeat(np.arange(len(tied)), tied)
         k = np.arange(len(step)) - np.repeat(np.cumsum(tied) - tied, tied)
         inverse = np.bincount(step, 1.0 / (at_risk[step] - k / tied[step] * own[step]), len(tied)) / tied
-    return Curve(times[has], np.cumsum(n_events * inverse) * np.exp(-largest), 0.0, float(time.max()))
+    cumulated = np.cumsum(n_events * inverse) * np.exp(-largest)
+    return Curve(times[has], cumulated, start=0.0, end=float(time.max()))
 
 
 @dataclass(frozen=True, eq=False)
