@@ -149,7 +149,8 @@ def check_starts(machine, K, solution):
     assert machine.starting_at(np.zeros((1, 1))) is machine  # of another shape
     rough = machine.solve(K, tol=0.1)
     fine = machine.refine(K, rough, 1e-6)
-    assert min(fine.violation, fine.gap / abs(fine.objective)) <= 1e-6 and fine.objective == pytest.approx(solution.objective, rel=1e-4, abs=1e-6)
+    assert min(fine.violation, fine.gap / abs(fine.objective)) <= 1e-6
+    assert fine.objective == pytest.approx(solution.objective, rel=1e-4, abs=1e-6)
     early = [replace(part, converged=False) for part in solution.outputs]
     found = machine.refine(K, replace(solution, converged=False, outputs=tuple(early)), 1e-5)
     assert found.converged and found.steps == 0  # whatever was wanted of the solve that found it

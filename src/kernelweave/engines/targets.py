@@ -2,8 +2,8 @@
 
 `count_samples`, `count_labels`, `count_numbers` and `count_outcomes` are functions of a block (`base.Rows`) that check
 its targets where they are and whose results add up. From their sum an estimator makes a `ClassTargets`,
-`NumberTargets`, `NoveltyTargets` or `OutcomeTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to the samples
-on a cluster, and the same for blocks and for samples that are whole in memory.
+`NumberTargets`, `NoveltyTargets` or `OutcomeTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so
+that it can be sent to the samples on a cluster, and the same for blocks and for samples that are whole in memory.
 """
 
 from __future__ import annotations

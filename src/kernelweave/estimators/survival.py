@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from ..combiners import CombinedKernel, Combiner
+from ..combiners import CombinedKernel
 from ..engines.targets import OutcomeCounts, OutcomeTargets, count_outcomes
-from ..machines import Machine
 from ..stacks import TrainingStack
-from ..survival import breslow, check_for_fit, outcome, times_and_events
+from ..survival import breslow, check_for_fit, concordance, outcome, times_and_events
 from ..validation import Choice, Constraints, Number, shown
 from ..validation.inputs import check_row_labels
 from ..validation.schemas import Schema, label_index, numbers, optional
@@ -78,9 +77,7 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
     (2, 2)
     """
 
-    _constraints = Constraints(
-        loss=Choice("cox", "ranking"), C=Number(above=0), ties=Choice("efron", "breslow")
-    )
+    _constraints = Constraints(loss=Choice("cox", "ranking"), C=Number(above=0), ties=Choice("efron", "breslow"))
 
     _saved = Schema(
         {
@@ -171,8 +168,6 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
         y : structured array or DataFrame of shape (n_samples,)
         """
-        from ..survival import concordance
-
         return concordance(y, self.predict(X))
 
     def predict_cumulative_hazard(self, X: Any, times: Any = None, strata: Any = None) -> np.ndarray:
@@ -268,7 +263,7 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
             )
         return OutcomeTargets(self._machine_loss, float(self.C))
 
-    def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
+    def _store(self, kernel: CombinedKernel, machine: Any, stack: TrainingStack, samples: Samples) -> None:
         super()._store(kernel, machine, stack, samples)
         for name in ("event_times_", "baseline_hazard_"):
             self.__dict__.pop(name, None)

@@ -114,6 +114,8 @@ def training_of(
     )
     if estimator._chooses_cost:
         machine = machine.choosing_among(GCV_COSTS)
+    if not machine.is_separable:  # supervised transformers take numbers, too
+        kernels.targets = y
     stack = kernels.stack_for(combiner, machine)
     return Training(stack.for_machine(machine, y), machine, stack.storage)
 
@@ -295,7 +297,7 @@ class ExactKernels:
         self.kernels = named_kernels(default_kernels(rows.views) if estimator.kernels is None else estimator.kernels)
         self.normalize, self.storage, self.dtype = estimator.normalize, estimator.storage, estimator.dtype
         self.completes = estimator.missing == "complete"
-        self.place, self.rows = chosen_place(estimator.device), rows
+        self.place, self.rows, self.targets = chosen_place(estimator.device), rows, rows.y
         self._fitted_before: KernelStack | None = None
         if self.storage == "dense" and not self.place.is_host:
             raise ValueError(
@@ -375,7 +377,7 @@ class ExactKernels:
         settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
         kind = CompletedStack if self.completes else KernelStack
         stack = self._with_storage(kind(self.kernels, self.normalize, **settings), storage)
-        return stack.fit(self.rows.views, self.rows.weight, self.rows.y)
+        return stack.fit(self.rows.views, self.rows.weight, self.targets)
 
     def _with_storage(self, stack: KernelStack, storage: str) -> KernelStack:
         stack.storage = storage

@@ -366,10 +366,12 @@ class Machine(ABC):
 
     @property
     def dealt_by(self) -> np.ndarray | None:
+        """Labels of samples that folds share evenly, where there are any."""
         return self.strata
 
     @property
     def importance(self) -> np.ndarray:
+        """By what the `losses` of held-out samples are averaged, of shape (n_samples,)."""
         return self.bound
 
     @property

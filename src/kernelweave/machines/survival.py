@@ -168,10 +168,10 @@ class SurvivalMachine(Machine):
             raise ValueError(f"K must have {self.n_samples} samples, got {K.n_samples}")
         return InParts(K)
 
-    def scores(self, K: Operand, solution: Solution) -> np.ndarray:
+    def scores(self, K: Any, solution: Solution) -> np.ndarray:
         """f of a solution on K, of shape (n_samples,)."""
         if is_in_blocks(K):
-            return K.scores(self, solution)
+            return K.scores(solution)
         return self._space(K).of(solution.coef)[-1][:, 0]
 
     def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:

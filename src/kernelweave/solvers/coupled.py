@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -247,18 +248,18 @@ class ComparablePairs:
     def sums(self, rank: np.ndarray, low: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums of columns over active partners, see `_pair_sums`, stratum by stratum."""
         s, later, earlier = self.sorted, np.empty(x.shape), np.empty(x.shape)
-        for first, end in zip(s.strata[:-1].tolist(), s.strata[1:].tolist(), strict=True):
+        for first, end in pairwise(s.strata.tolist()):
             own = slice(first, end)
             starts = s.starts[(s.starts >= first) & (s.starts <= end)] - first
             tree = np.empty((end - first + 1, x.shape[1]))
             _pair_sums(s.event[own], starts, rank[own], low[own], x[own], tree, later[own], earlier[own])
         return later, earlier
 
-    def ranks(self, f: np.ndarray, margin: float, side: str = "right") -> tuple[np.ndarray, np.ndarray]:
+    def ranks(self, f: np.ndarray, margin: float, side: Any = "right") -> tuple[np.ndarray, np.ndarray]:
         """The rank of each score in its stratum, and the first rank that it is not ahead of by a margin."""
         strata = self.sorted.strata
         rank, low = np.empty(len(f), dtype=np.int64), np.empty(len(f), dtype=np.int64)
-        for first, end in zip(strata[:-1], strata[1:], strict=True):
+        for first, end in pairwise(strata.tolist()):
             own = f[first:end]
             order = np.argsort(own, kind="stable")
             rank[first:end][order] = np.arange(end - first)
@@ -335,7 +336,7 @@ class Whole:
 
     progress: Callable[[float], None] | None = None
 
-    def __init__(self, K: np.ndarray):
+    def __init__(self, K: Any):
         self.K = K
 
     def nothing(self) -> tuple[Any, ...]:
