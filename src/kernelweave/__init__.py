@@ -1,7 +1,7 @@
 """Kernelweave: learn from samples that are described in several ways at once.
 
 Each description is a *view*, each view gets one or more *kernels*, and a *combiner* makes one kernel of them for a
-support vector machine: `MKLClassifier`, `MKLRegressor` and `MKLOneClass`.
+kernel machine: `MKLClassifier`, `MKLRegressor`, `MKLOneClass` and `MKLSurvival`.
 
 The thesis that docstrings cite is M. Gönen, *Localized multiple kernel algorithms for machine learning*, PhD thesis,
 Boğaziçi University, 2010; numbers in parentheses, such as (2.4), are its equations.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction, survival
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
-    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, calibrated
+    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, calibrated
     from .files import open_views, read_views, read_views_in_blocks
     from .reporting import report
     from .saving import load, predict_views, save
@@ -30,6 +30,7 @@ __all__ = [
     "MKLClassifier",
     "MKLOneClass",
     "MKLRegressor",
+    "MKLSurvival",
     "__version__",
     "calibrated",
     "combiners",
@@ -66,6 +67,7 @@ _HOMES = {
     "MKLClassifier": "estimators",
     "MKLOneClass": "estimators",
     "MKLRegressor": "estimators",
+    "MKLSurvival": "estimators",
     "calibrated": "estimators",
     "config_context": "_config",
     "get_config": "_config",

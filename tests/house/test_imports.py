@@ -29,7 +29,7 @@ ALLOWED = {
     "engines": FRAMES | {*EXACT, "features", "torch", "triton", "dask", "distributed"},
     "stacks": FRAMES | {*EXACT, "features", "engines"},
     "combiners": FRAMES | {*EXACT, "stacks"},
-    "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners"},
+    "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners", "survival"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},

@@ -24,6 +24,7 @@ from kernelweave.machines import (
     SquaredHinge,
     SquaredMargin,
     SquaredOneClassMachine,
+    SurvivalMachine,
     TargetsMachine,
 )
 from machine_properties import check_machine
@@ -36,6 +37,7 @@ BOUND = rng.uniform(0.3, 3.0, N)
 WITHOUT = np.where(np.arange(N) == 5, 0.0, BOUND)
 TARGET = rng.standard_normal(N)
 TARGETS = np.column_stack([TARGET, 3.0 * SIGNS + TARGET, np.full(N, 2.0)])  # of different size; one is constant
+TIMES = np.ceil(4.0 * rng.exponential(size=N))
 BINARY_LOSSES = [Hinge(), SquaredHinge(), SquaredMargin()]
 REGRESSION_LOSSES = [EpsilonInsensitive(epsilon=0.1), SquaredEpsilonInsensitive(epsilon=0.1), SquaredError()]
 MACHINES = {
@@ -60,6 +62,9 @@ MACHINES = {
     "targets, smooth": SquaredEpsilonInsensitive(epsilon=0.1).several_targets(TARGETS, WITHOUT, n_jobs=2),
     "one target": EpsilonInsensitive(epsilon=0.1).several_targets(TARGETS[:, :1], BOUND),
     "targets, single least squares": TargetsMachine(SquaredError(), TARGETS, BOUND),
+    "cox": SurvivalMachine(TIMES, LABELS > 0, 2.0, BOUND, LABELS % 2),
+    "cox, Breslow's ties": SurvivalMachine(TIMES, LABELS > 0, 2.0, loss="cox-breslow"),
+    "ranking": SurvivalMachine(TIMES, LABELS > 0, 2.0, BOUND, LABELS % 2, loss="ranking"),
 } | {f"{type(loss).__name__} by its terms": LossMachine(loss, SIGNS, BOUND) for loss in BINARY_LOSSES}
 MACHINES |= {f"{type(loss).__name__} by its terms": LossMachine(loss, TARGET, BOUND) for loss in REGRESSION_LOSSES}
 

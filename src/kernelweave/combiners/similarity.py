@@ -90,6 +90,11 @@ def n_classes_of(stack: TrainingStack, machine: Machine, combiner: object) -> in
 def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> IdealColumns:
     if machine.strata is not None:
         return IdealColumns(n_classes_of(stack, machine, combiner))
+    if not machine.is_separable:
+        raise ValueError(
+            f"{type(combiner).__name__} compares kernels with targets, and times with censoring are none that a kernel "
+            "can be compared with; use Mean, or learn weights with ConvexMKL or LpMKL"
+        )
     if machine.detects_novelty or not stack.has_targets:
         raise ValueError(f"{type(combiner).__name__} compares kernels with targets, and there are none; use Mean")
     return IdealColumns(0)

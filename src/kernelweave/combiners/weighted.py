@@ -488,6 +488,11 @@ class ErrorWeights(SingleKernelScores):
 
 
 def _check_regression(combiner: SingleKernelScores, stack: TrainingStack, machine: Machine) -> None:
+    if not machine.is_separable:
+        raise ValueError(
+            f"{type(combiner).__name__} is for regression only, not for times with censoring; use BestSingle, "
+            "ConvexMKL or LpMKL for these"
+        )
     if machine.strata is not None or machine.detects_novelty or not stack.has_targets:
         raise ValueError(
             f"{type(combiner).__name__} is for regression only; AccuracyWeights is its counterpart for classification"

@@ -1,9 +1,9 @@
 """Targets of blocks: their counts before a fit, and the machine of some samples from their y.
 
-`count_samples`, `count_labels` and `count_numbers` are functions of a block (`base.Rows`) that check its targets where
-they are and whose results add up. From their sum an estimator makes a `ClassTargets`, `NumberTargets` or
-`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to the samples
-on a cluster, and the same for blocks and for samples that are whole in memory.
+`count_samples`, `count_labels`, `count_numbers` and `count_outcomes` are functions of a block (`base.Rows`) that check
+its targets where they are and whose results add up. From their sum an estimator makes a `ClassTargets`,
+`NumberTargets`, `NoveltyTargets` or `OutcomeTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so
+that it can be sent to the samples on a cluster, and the same for blocks and for samples that are whole in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._warnings import warn
-from ..machines import BinaryLoss, Machine, OneClassMachine, RegressionLoss, SquaredOneClassMachine
+from ..machines import (
+    BinaryLoss,
+    Machine,
+    OneClassMachine,
+    RegressionLoss,
+    SquaredOneClassMachine,
+    SurvivalMachine,
+)
+from ..solvers.coupled import CoxLoss
 from ..validation import shown
 from .base import Rows
 
@@ -205,3 +213,41 @@ class NoveltyTargets:
     def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, None]:
         bound = self.C * weight
         return (SquaredOneClassMachine(bound, nu=self.nu) if self.squared else OneClassMachine(bound)), None
+
+
+# Times with censoring
+
+
+@dataclass(frozen=True)
+class OutcomeCounts(Counts):
+    """`Counts` with all outcomes and sample weights, by the position of the first sample of each block."""
+
+    parts: dict[int, tuple[np.ndarray, np.ndarray]]
+
+    def __add__(self, other: Any) -> OutcomeCounts:
+        return OutcomeCounts(*self._sums(other), self.parts | other.parts)
+
+    def joined(self) -> tuple[np.ndarray, np.ndarray]:
+        """Outcomes, of shape (n_samples, 3), and weights, in the order of the samples."""
+        outcomes, weights = zip(*(self.parts[first] for first in sorted(self.parts)), strict=True)
+        return np.concatenate(outcomes), np.concatenate(weights)
+
+
+def count_outcomes(rows: Rows) -> OutcomeCounts:
+    """Outcomes are columns of numbers: time, event (0 or 1) and stratum."""
+    parts = {rows.first: (np.asarray(rows.y), rows.weight)} if rows.n_samples else {}
+    return OutcomeCounts(*_of_weights(rows), parts)
+
+
+@dataclass(frozen=True)
+class OutcomeTargets:
+    """Machines of times with censoring, `SurvivalMachine`."""
+
+    loss: str
+    C: float
+
+    def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, np.ndarray]:
+        """The machine, and as targets what Cox's model without kernels leaves of the events: numbers of sum 0."""
+        time, event, stratum = y[:, 0], y[:, 1] > 0.0, y[:, 2]
+        machine = SurvivalMachine(time, event, self.C, weight, stratum, loss=self.loss)
+        return machine, -CoxLoss(time, event, weight, stratum).at(np.zeros(len(y))).slope

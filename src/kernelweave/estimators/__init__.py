@@ -5,6 +5,7 @@ from .classifier import MKLClassifier
 from .ensembles import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from .novelty import MKLOneClass
 from .regressor import MKLRegressor
+from .survival import MKLSurvival
 
 __all__ = [
     "KernelSAMME",
@@ -12,6 +13,7 @@ __all__ = [
     "MKLClassifier",
     "MKLOneClass",
     "MKLRegressor",
+    "MKLSurvival",
     "SparseLargeMarginClassifier",
     "calibrated",
 ]

@@ -114,6 +114,8 @@ def training_of(
     )
     if estimator._chooses_cost:
         machine = machine.choosing_among(GCV_COSTS)
+    if not machine.is_separable:  # supervised transformers take numbers, too
+        kernels.targets = y
     stack = kernels.stack_for(combiner, machine)
     return Training(stack.for_machine(machine, y), machine, stack.storage)
 
@@ -295,7 +297,7 @@ class ExactKernels:
         self.kernels = named_kernels(default_kernels(rows.views) if estimator.kernels is None else estimator.kernels)
         self.normalize, self.storage, self.dtype = estimator.normalize, estimator.storage, estimator.dtype
         self.completes = estimator.missing == "complete"
-        self.place, self.rows = chosen_place(estimator.device), rows
+        self.place, self.rows, self.targets = chosen_place(estimator.device), rows, rows.y
         self._fitted_before: KernelStack | None = None
         if self.storage == "dense" and not self.place.is_host:
             raise ValueError(
@@ -375,7 +377,7 @@ class ExactKernels:
         settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
         kind = CompletedStack if self.completes else KernelStack
         stack = self._with_storage(kind(self.kernels, self.normalize, **settings), storage)
-        return stack.fit(self.rows.views, self.rows.weight, self.rows.y)
+        return stack.fit(self.rows.views, self.rows.weight, self.targets)
 
     def _with_storage(self, stack: KernelStack, storage: str) -> KernelStack:
         stack.storage = storage
@@ -386,7 +388,7 @@ class ExactKernels:
         if machine.detects_novelty:  # coefficients add up to 1, whatever the bounds are
             return max((_largest_mean(stack, m) for m in range(len(stack.kernels))), default=0.0)
         cost = float(np.max(getattr(machine, "bound", 0.0)))
-        if machine.strata is None and self.rows.y is not None:  # regression
+        if machine.strata is None and machine.is_separable and self.rows.y is not None:  # regression
             size = np.std(np.asarray(self.rows.y, dtype=float), axis=0).min()
             cost /= size if size > 0.0 else 1.0
         return cost * _largest_value(combiner, stack)

@@ -23,6 +23,7 @@ from .regression import (
     RegressionMachine,
     TargetsMachine,
 )
+from .survival import SurvivalMachine
 
 __all__ = [
     "BinaryLoss",
@@ -49,5 +50,6 @@ __all__ = [
     "SquaredHinge",
     "SquaredMargin",
     "SquaredOneClassMachine",
+    "SurvivalMachine",
     "TargetsMachine",
 ]

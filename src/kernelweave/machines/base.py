@@ -55,6 +55,7 @@ from ..solvers import DualProgram, Result, responses, solve_box_qp, solve_ridged
 from ..solvers.box_qp import KernelBlocks, solve_in_working_set
 from ..solvers.in_parts import KernelInParts, ManyColumns, RidgedInParts, is_in_parts, solve_in_parts
 from ..solvers.newton_in_parts import solve_newton_in_parts
+from ..solvers.sums import Images
 
 TERMS = ("linear", "lower", "upper", "quadratic")
 
@@ -316,6 +317,10 @@ class Machine(ABC):
         Number of classes; 0 where targets are no labels.
     is_separable : bool
         Whether the loss is a sum over samples, so that the slope of a sample depends on its own scores only.
+    dealt_by : ndarray of shape (n_samples,) or None
+        Labels of samples that folds share evenly: `strata` by default.
+    importance : ndarray of shape (n_samples,)
+        By which the `losses` of held-out samples are averaged: `bound` by default.
     is_smooth : bool
         Whether the loss has a slope everywhere, which descent on explicit features takes.
     has_box_dual : bool
@@ -358,6 +363,16 @@ class Machine(ABC):
     def is_unbounded(self) -> bool:
         """Whether the loss is smooth and coefficients have no bounds: Newton's method solves it on kernels in parts."""
         return self.is_smooth and not self._terms().is_bounded
+
+    @property
+    def dealt_by(self) -> np.ndarray | None:
+        """Labels of samples that folds share evenly, where there are any."""
+        return self.strata
+
+    @property
+    def importance(self) -> np.ndarray:
+        """By what the `losses` of held-out samples are averaged, of shape (n_samples,)."""
+        return self.bound
 
     @property
     def n_solves(self) -> int:
@@ -509,7 +524,10 @@ class Machine(ABC):
         return columns(start.coef if isinstance(start, Solution) else start, self.n_outputs, self.n_samples)
 
     def loss(self, values: np.ndarray) -> float:
-        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples."""
+        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples.
+
+        Of a loss that is not separable, by how much that is more than values of 0 cost.
+        """
         return float(self._terms().loss(columns(values, self.n_outputs, self.n_samples)).sum())
 
     def slope(self, values: np.ndarray) -> np.ndarray:
@@ -528,6 +546,13 @@ class Machine(ABC):
     @abstractmethod
     def programs(self) -> list[DualProgram]:
         """The dual written out, one program for each independent part."""
+
+    def curvature(self, K: Any, solution: Solution, images: Images) -> np.ndarray:
+        """Second derivatives of J by weights of kernels, (P, P), where the loss is not separable; others have programs.
+
+        K is a matrix or in parts, and the images are products of the kernels with C.
+        """
+        raise TypeError(f"{type(self).__name__} needs a method curvature")
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """Independent machines, one for each column of C, each with the positions of its samples."""

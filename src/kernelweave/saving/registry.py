@@ -53,7 +53,8 @@ _MODULES = {
     "stacks.localized": "FourierTerm LinearTerm NystroemTerm ProjectedMap",
     "machines": "BinaryMachine EpsilonInsensitive Hinge JointMachine LeastSquaresClassMachine LeastSquaresMachine "
     "LossMachine OneClassMachine OneVsAllMachine OneVsOneMachine PosteriorMachine RegressionMachine "
-    "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",
+    "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine SurvivalMachine "
+    "TargetsMachine",
     "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexMKL CorrelationWeights "
     "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
     "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
@@ -67,7 +68,8 @@ _MODULES = {
     "combiners.localized": "ExplicitGates GatedStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
-    "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
+    "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor MKLSurvival "
+    "SparseLargeMarginClassifier",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",

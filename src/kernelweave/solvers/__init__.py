@@ -9,6 +9,7 @@ modules                         contents
 `newton_in_parts`               the same, of several outputs at once, on a kernel of which only parts are computed
 `joint_qp`, `cycles`            the dual of the joint multiclass machine
 `joint_in_parts`                the same on a kernel of which only parts are computed
+`coupled`                       losses of censored times, and machines whose loss couples samples
 `program`                       any of these duals written out, and the second derivative of its optimum
 `weights`                       kernel weights: convex sets, minimisation over them
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be

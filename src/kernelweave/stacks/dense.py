@@ -202,14 +202,14 @@ class ExactStack(KernelStack, TrainingStack):
         """Positions of training and test samples; a number of folds is stratified and shuffled."""
         from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-        strata = machine.strata
+        strata = machine.dealt_by
         if is_count(cv):
             smallest = machine.n_samples if strata is None else np.unique(strata, return_counts=True)[1].min()
             n_folds = min(cv, int(smallest))
             if n_folds < 2:
                 raise ValueError(
                     f"{owner} cannot split the samples into {cv} folds: it needs cv of at least 2 and two "
-                    f"samples of every class, but cv is {cv} and the smallest class has {smallest}"
+                    f"samples of every class (or two events), but cv is {cv} and the smallest class has {smallest}"
                 )
             splitter = KFold if strata is None else StratifiedKFold
             cv = splitter(n_folds, shuffle=True, random_state=rng)
@@ -308,6 +308,8 @@ class ExactSums(WeightedSums):
         return np.stack([np.bincount(found.columns, own, machine.n_outputs) for own in shares])
 
     def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
+        if not machine.is_separable:
+            return machine.curvature(K, solution, found)
         if self._programs is None:
             self._programs = machine.programs()
         return curvature(self._programs, K, solution.coef, found)

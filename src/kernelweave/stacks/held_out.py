@@ -87,10 +87,11 @@ class ExactPart:
     passes = 0  # over blocks that `losses` takes
 
     def __init__(self, whole: ExactStack, machine: Machine, held_out: np.ndarray):
-        self.held_out, self.weight = held_out, machine.bound[held_out]
+        self.held_out = held_out
         self.training = np.setdiff1d(np.arange(machine.n_samples), held_out)
         self.stack, self.machine = whole.subset(self.training), machine.subset(self.training)
         self.judge = machine.subset(held_out)
+        self.weight = self.judge.importance
 
     def _values(self, family: Any, theta: np.ndarray, solution: Solution) -> np.ndarray:
         kernel = family.at(theta)
@@ -107,9 +108,9 @@ class ExactPart:
 def positions_of_parts(machine: Machine, rng: np.random.RandomState) -> list[np.ndarray]:
     """Positions to hold out, part after part: `N_FOLDS` folds, only the first of them from `MANY` samples on.
 
-    Classes are dealt out evenly; one with a single sample is never held out.
+    Classes, or events, are dealt out evenly; one with a single sample is never held out.
     """
-    strata, order = machine.strata, rng.permutation(machine.n_samples)
+    strata, order = machine.dealt_by, rng.permutation(machine.n_samples)
     if strata is not None:
         labels, counts = np.unique(strata, return_counts=True)
         order = order[np.argsort(strata[order], kind="stable")]  # dealt out class by class
@@ -123,7 +124,7 @@ def exact_split(stack: ExactStack, machine: Machine, fraction: float, rng: np.ra
 
     try:
         _, held_out = train_test_split(
-            np.arange(machine.n_samples), test_size=float(fraction), stratify=machine.strata, random_state=rng
+            np.arange(machine.n_samples), test_size=float(fraction), stratify=machine.dealt_by, random_state=rng
         )
     except ValueError as error:
         raise ValueError(f"validation_fraction={fraction!r} does not fit these samples: {error}") from None

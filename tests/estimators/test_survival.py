@@ -1,0 +1,234 @@
+"""`MKLSurvival`: conventions, combiners in each storage, hazards, strata, weights, missing views, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from kernelweave import MKLSurvival, config_context, load, save
+from kernelweave.combiners import (
+    AlignmentWeights,
+    BestSingle,
+    ConvexMKL,
+    CorrelationWeights,
+    EasyMKL,
+    InstanceGate,
+    Localized,
+    LpMKL,
+    Mean,
+    PolynomialMKL,
+    Product,
+    Projected,
+)
+from kernelweave.kernels import Gaussian, Linear
+from kernelweave.survival import concordance, outcome
+
+KERNELS = [Linear("a"), Gaussian("b"), Gaussian("c")]
+N = 120
+
+
+def cohort(n=N, seed=0):
+    """Three views, of which the first two have the risk and the third has none."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 6)), columns=["a__0", "a__1", "b__0", "b__1", "c__0", "c__1"])
+    time = rng.exponential(np.exp(-1.5 * X["a__0"] - X["b__1"] ** 2))
+    seen = rng.exponential(1.0, size=n)
+    return X, outcome(np.ceil(20.0 * np.minimum(time, seen)), time <= seen)
+
+
+X, Y = cohort()
+
+
+@pytest.mark.parametrize("loss", ["cox", "ranking"])
+@pytest.mark.parametrize(
+    "combiner",
+    [
+        Mean(),
+        ConvexMKL(),
+        LpMKL(),
+        Product(),
+        PolynomialMKL(),
+        BestSingle(cv=3),
+        Localized(l2=0.1),
+        Localized(gating=InstanceGate(), l2=0.1),
+        Projected(n_components=1),
+    ],
+    ids=lambda combiner: str(combiner)[:30],
+)
+def test_combiners_find_the_same_on_matrices_and_in_tiles(combiner, loss):
+    model = MKLSurvival(KERNELS, combiner, loss=loss, C=0.5, tol=1e-4, dtype="float64", random_state=0)
+    dense, tiles = (clone(model).set_params(storage=storage).fit(X, Y) for storage in ("dense", "lazy"))
+    size = abs(dense.objective_)
+    assert dense.duality_gap_ <= 2e-3 * size and tiles.objective_ == pytest.approx(dense.objective_, rel=2e-3)
+    np.testing.assert_allclose(tiles.predict(X), dense.predict(X), atol=0.1)
+    assert dense.score(X, Y) > 0.7 and dense.intercept_ == [0.0]
+    parts = dense.contributions(X) if dense._kernel.is_sum else pd.DataFrame(dense.predict(X))
+    np.testing.assert_allclose(parts.sum(axis=1), dense.predict(X), atol=1e-9)
+
+
+def test_learned_weights_leave_out_the_view_without_risk():
+    weights = MKLSurvival(KERNELS, ConvexMKL(), C=0.3).fit(*cohort(300)).kernel_weights_
+    assert weights["c"] < 0.1 and weights.sum() == pytest.approx(1.0)
+
+
+def test_weights_minimise_the_optimum():
+    """dJ/d eta_m of the solved machine, which is -1/2 q_m, is the same for all kernels of positive weight."""
+    model = MKLSurvival(KERNELS, ConvexMKL(), C=0.3, tol=1e-6)
+    kernel = model.fit_kernel(X, (Y, None))
+    c = kernel.solution.coef[:, 0]
+    forms = np.array([c @ _gram(m) @ c for m in range(3)])
+    used = kernel.weights() > 0.01
+    assert np.ptp(forms[used]) <= 1e-2 * forms.max() and forms.max() == pytest.approx(forms[used].max(), rel=1e-2)
+
+
+def _gram(m):
+    K = clone(KERNELS[m]).fit(X).gram(X)
+    root = np.sqrt(K.diagonal())
+    return K / root / root[:, None]
+
+
+def test_conventions_of_scikit_learn():
+    model = MKLSurvival(KERNELS, C=0.1)
+    search = GridSearchCV(model, {"C": [1e-3, 0.1], "combiner": [Mean(), LpMKL()]}, cv=3).fit(X, Y)
+    assert 0.5 < search.best_score_ < 1.0 and search.score(X, Y) == concordance(Y, search.predict(X))
+    assert (cross_val_score(MKLSurvival([Linear([0, 1]), Gaussian([2, 3])]), X.to_numpy(), Y, cv=3) > 0.6).all()
+    assert clone(model).get_params()["C"] == 0.1 and model.fit(X, Y) is model
+    frame = pd.DataFrame({"time": Y["time"], "event": Y["event"]}, index=X.index)
+    np.testing.assert_array_equal(clone(model).fit(X, frame).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="row label"):
+        clone(model).fit(X, frame.iloc[::-1])
+
+
+def test_survival_functions():
+    model = MKLSurvival(KERNELS, C=0.1).fit(X, Y)
+    times = np.array([-1.0, 0.0, 3.0, 10.0, 1e9])
+    S, H = model.predict_survival_function(X, times), model.predict_cumulative_hazard(X, times)
+    assert S.shape == H.shape == (N, 5) and (S[:, 0] == 1.0).all()
+    np.testing.assert_allclose(S, np.exp(-H))
+    assert (np.diff(S, axis=1) <= 0.0).all() and (S >= 0.0).all()
+    risks = model.predict(X)
+    assert (np.diff(S[np.argsort(risks), 3]) <= 1e-12).all()  # the larger the risk, the smaller the survival
+    assert model.predict_survival_function(X).shape == (N, len(model.event_times_))
+    np.testing.assert_array_equal(model.event_times_, np.unique(Y["time"][Y["event"]]))
+    # expected events of the training samples are those observed: a property of Breslow's estimator
+    fitted = MKLSurvival(KERNELS, C=0.1, ties="breslow").fit(X, Y)
+    own = fitted.predict_cumulative_hazard(X, Y["time"])[np.arange(N), np.arange(N)]
+    assert own.sum() == pytest.approx(Y["event"].sum(), rel=1e-9)
+    with pytest.raises(ValueError, match='use loss="cox"'):
+        MKLSurvival(KERNELS, loss="ranking").fit(X, Y).predict_survival_function(X)
+    with pytest.raises(ValueError, match="finite"):
+        model.predict_survival_function(X, [np.nan])
+
+
+def test_survival_functions_are_those_of_scikit_survival():
+    sksurv = pytest.importorskip("sksurv.linear_model")
+    A = X[["a__0", "a__1"]].to_numpy()
+    model = MKLSurvival([Linear()], C=2.0, ties="breslow", normalize=None, tol=1e-10).fit(A, Y)
+    other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / (2.0 * N), ties="breslow", tol=1e-12).fit(A, Y)
+    times = np.array([1.0, 5.0, 20.0])
+    expected = np.array([each(times) for each in other.predict_survival_function(A)])
+    np.testing.assert_allclose(model.predict_survival_function(A, times), expected, atol=1e-5)
+
+
+def test_strata_have_hazards_of_their_own_and_are_not_compared():
+    hospital = np.where(np.arange(N) % 3 == 0, "north", "south")
+    slow = Y.copy()
+    slow["time"][hospital == "north"] *= 1000.0  # of no effect within strata
+    model = MKLSurvival(KERNELS, C=0.1)
+    plain, scaled = (clone(model).fit(X, y, strata=hospital) for y in (Y, slow))
+    np.testing.assert_allclose(plain.predict(X), scaled.predict(X))
+    assert plain.baseline_hazard_.shape == (2, len(plain.event_times_)) and list(plain.strata_) == ["north", "south"]
+    assert not np.allclose(plain.predict(X), clone(model).fit(X, slow).predict(X))
+    S = plain.predict_survival_function(X, [5.0], strata=hospital)
+    np.testing.assert_allclose(S[:3], plain.predict_survival_function(X[:3], [5.0], strata=hospital[:3]))
+    assert plain.predict_survival_function(X[:2], [5.0], strata="south").shape == (2, 1)
+    for strata, message in ((None, "give those of X"), ("east", "was not there in training")):
+        with pytest.raises(ValueError, match=message):
+            plain.predict_survival_function(X, [5.0], strata=strata)
+    with pytest.raises(ValueError, match="without"):
+        clone(model).fit(X, Y).predict_survival_function(X, strata="south")
+    with pytest.raises(ValueError, match="NaN: sample 1"):
+        clone(model).fit(X, Y, strata=["a", None] + ["a"] * (N - 2))
+
+
+def test_a_sample_of_weight_0_is_left_out():
+    weight = np.ones(N)
+    weight[:5] = 0.0
+    model = MKLSurvival(KERNELS, C=0.1)
+    left_out, without = clone(model).fit(X, Y, sample_weight=weight), clone(model).fit(X[5:], Y[5:])
+    np.testing.assert_allclose(left_out.predict(X), without.predict(X))
+    np.testing.assert_allclose(left_out.baseline_hazard_, without.baseline_hazard_)
+    only = np.where(Y["event"], 0.0, 1.0)
+    with pytest.raises(ValueError, match="censored"):
+        clone(model).fit(X, Y, sample_weight=only)
+
+
+@pytest.mark.parametrize("missing", ["native", "complete"])
+def test_missing_views(missing):
+    masked = X.copy()
+    masked.iloc[::4, 2:4] = np.nan
+    for combiner in (Mean(), LpMKL()):
+        model = MKLSurvival(KERNELS, combiner, C=0.1, missing=missing).fit(masked, Y)
+        assert model.score(masked, Y) > 0.6
+        if missing == "native":
+            assert (model.contributions(masked)["b"].iloc[::4] == 0.0).all()
+
+
+def test_saved_models_predict_the_same(tmp_path):
+    hospital = np.where(np.arange(N) % 3 == 0, "north", "south")
+    for loss, combiner, strata in (("cox", LpMKL(), hospital), ("ranking", Localized(l2=0.1), None)):
+        model = MKLSurvival(KERNELS, combiner, loss=loss, C=0.1, random_state=0).fit(X, Y, strata=strata)
+        save(model, tmp_path / "model.kw")
+        again = load(tmp_path / "model.kw")
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        if loss == "cox":
+            given = {"times": [1.0, 4.0], "strata": hospital}
+            found = again.predict_survival_function(X, **given)
+            np.testing.assert_array_equal(found, model.predict_survival_function(X, **given))
+
+
+def test_what_needs_whole_matrices_becomes_tiles_where_they_are_large():
+    with config_context(dense_bytes=1000):
+        assert MKLSurvival(KERNELS, C=0.1).fit(X, Y).storage_ == "lazy"
+
+
+@pytest.mark.parametrize("combiner", [AlignmentWeights(), CorrelationWeights(), EasyMKL()])
+def test_combiners_that_read_targets_are_refused_with_the_remedy(combiner):
+    model = MKLSurvival(KERNELS, combiner)
+    with pytest.raises(ValueError, match=r"(?s)(censoring|classes).*(ConvexMKL|LpMKL)"):
+        model.fit(X, Y)
+    assert not hasattr(model, "intercept_")
+
+
+def test_bad_input_is_one_clear_error():
+    model = MKLSurvival(KERNELS)
+    censored, negative = Y.copy(), Y.copy()
+    censored["event"], negative["time"][3] = False, -1.0
+    alone = censored.copy()
+    alone["event"][np.argmax(alone["time"])] = True  # the only event comes last
+    for y, message in (
+        (censored, "censored"),
+        (negative, "negative"),
+        (alone, "no two samples can be compared"),
+        (Y["time"], r"outcome\(time, event\)"),
+        (None, r"outcome\(time, event\)"),
+        (Y[:5], "samples"),
+        (pd.DataFrame({"entry": 0.0, "time": Y["time"], "event": Y["event"]}), "left truncation"),
+        (pd.DataFrame({"time": pd.Timestamp("2020-01-01"), "event": Y["event"]}), "dates"),
+        (pd.DataFrame({"time": Y["time"], "event": np.where(Y["event"], 2, 1)}), "== 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, y)
+    for name, value in (("loss", "hinge"), ("C", 0.0), ("ties", "exact")):
+        with pytest.raises(ValueError, match=name):
+            clone(model).set_params(**{name: value}).fit(X, Y)
+
+
+def test_one_event_is_enough_and_ties_of_everything_teach_nothing():
+    one = outcome(np.arange(1.0, N + 1.0), np.arange(N) == 0)
+    model = MKLSurvival(KERNELS, C=0.1).fit(X, one)
+    assert model.predict(X).argmax() == 0 and len(model.event_times_) == 1
+    tied = outcome(np.ones(N), np.arange(N) % 2 == 0)  # comparable in no pair of different times
+    with pytest.raises(ValueError, match="no two samples can be compared"):
+        MKLSurvival(KERNELS).fit(X, tied)
