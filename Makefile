@@ -48,7 +48,7 @@ test-dask: $(EXTRAS)/.installed
 
 # Tests of survival, against scikit-survival too.
 test-survival: $(EXTRAS)/.installed
-	$(EXTRAS)/bin/python -m pytest -n 2 --dist worksteal -rs tests/survival $(PYTEST)
+	$(EXTRAS)/bin/python -m pytest -n 2 --dist worksteal -rs tests/survival $(wildcard tests/*/test_survival.py) $(PYTEST)
 
 # The sdist, and the wheel built from it, in dist/; their metadata and contents are checked, and the wheel is installed
 # into an empty environment and used there.

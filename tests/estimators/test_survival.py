@@ -125,7 +125,7 @@ def test_survival_functions_are_those_of_scikit_survival():
     sksurv = pytest.importorskip("sksurv.linear_model")
     A = X[["a__0", "a__1"]].to_numpy()
     model = MKLSurvival([Linear()], C=2.0, ties="breslow", normalize=None, tol=1e-10).fit(A, Y)
-    other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / (2.0 * N), ties="breslow", tol=1e-12).fit(A, Y)
+    other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / 2.0, ties="breslow", tol=1e-12).fit(A, Y)
     times = np.array([1.0, 5.0, 20.0])
     expected = np.array([each(times) for each in other.predict_survival_function(A)])
     np.testing.assert_allclose(model.predict_survival_function(A, times), expected, atol=1e-5)
