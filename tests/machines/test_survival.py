@@ -197,3 +197,16 @@ def test_pairs_of_many_samples_are_counted_in_trees():
     wrong, pairs = ComparablePairs(time, event, np.ones(500)).counts(f)
     comparable = event[:, None] & (time[:, None] < time)
     assert pairs.sum() == 2 * comparable.sum() and wrong.sum() == 2 * (comparable & (f[:, None] < f)).sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_samples_of_weight_0_have_no_part(loss):
+    time, event, weight, stratum = problem()
+    chosen = np.arange(N) % 3 > 0
+    chosen[np.argmax(time)] = False  # nobody is left in the last risk set
+    machine, f = SurvivalMachine(time, event, 2.0, weight, stratum, loss=loss), np.linspace(-1.0, 1.0, N)
+    among, without = machine.among(chosen).at(f), machine.subset(chosen).at(f[chosen])
+    assert among.value == pytest.approx(without.value, rel=1e-12)
+    np.testing.assert_allclose(among.slope[chosen], without.slope, atol=1e-12)
+    assert not among.slope[~chosen].any() and not among.bent(f)[~chosen].any()
+    np.testing.assert_allclose(machine.among(chosen).losses(f)[chosen], machine.subset(chosen).losses(f[chosen]))
