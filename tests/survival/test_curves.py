@@ -312,6 +312,7 @@ Y = outcome([1, 2, 3], [True, False, True])
         (lambda: breslow(Y, [0, 0, 0], strata=["a", None, "b"]), "strata of sample 1 is missing"),
         (lambda: kaplan_meier(Y, level=1.0), "level of kaplan_meier must be"),
         (lambda: logrank_statistic(Y, [1, 1, 1]), "groups has only one label, 1; at least two"),
+        (lambda: logrank_statistic(Y, [{}, 1, 2]), "groups must be labels, such as numbers or text"),
         (lambda: logrank_statistic(outcome([1, 2], [0, 0]), [0, 1]), "all 2 samples of y are censored"),
         (lambda: permutation_p(Y, [0, 1, 1], n_permutations=0), "n_permutations of permutation_p must be"),
         (lambda: permutation_p(Y, [0, 1, 1], n_train=-3), "n_train of permutation_p must be"),

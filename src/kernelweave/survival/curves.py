@@ -437,5 +437,8 @@ def _labels(values: Any, name: str, n_samples: int) -> tuple[np.ndarray, np.ndar
         raise ValueError(f"{name} must have one label for each of {n_samples} samples, but its shape is {array.shape}")
     if pd.isna(array).any():
         raise ValueError(f"{name} of sample {int(np.argmax(pd.isna(array)))} is missing (NaN)")
-    codes, label = pd.factorize(array, sort=False)
+    try:
+        codes, label = pd.factorize(array, sort=False)
+    except TypeError:
+        raise ValueError(f"{name} must be labels, such as numbers or text, not {shown(array.tolist()[0])}") from None
     return label, codes
