@@ -110,6 +110,7 @@ from saved_builders import (
     one_class,
     pairs_and_counts,
     regressor,
+    survival,
 )
 from saved_explicit import EXPLICIT
 from saved_prepared import PREPARED
@@ -160,6 +161,9 @@ MODELS = {
     "targets, least squares": regressor(TARGETS.to_numpy(), machine="least-squares"),
     "targets, one column": regressor(TARGETS[["first"]], machine="squared-epsilon-insensitive"),
     "weights per target": regressor(TARGETS, combiner=ConvexMKL(), weights="per-target"),
+    "survival": survival(combiner=LpMKL()),
+    "survival, strata": survival(stratified=True, combiner=ConvexMKL()),
+    "survival, ranking, features": survival(loss="ranking", approximation="nystroem"),
     "one-class": one_class(Gaussian()),
     "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
