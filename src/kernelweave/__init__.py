@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
+    from . import cluster, combiners, datasets, display, files, kernels, model_selection, recipes, reduction
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, calibrated
@@ -32,6 +32,7 @@ __all__ = [
     "MKLRegressor",
     "__version__",
     "calibrated",
+    "cluster",
     "combiners",
     "config_context",
     "datasets",
@@ -56,7 +57,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "saving", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
+    *("cluster", "model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
