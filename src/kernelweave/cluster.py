@@ -44,6 +44,7 @@ from .kernels.resources import explained_memory_errors
 from .kernels.stack import default_kernels
 from .reduction.base import check_some_view
 from .solvers.partitions import (
+    SAME,
     Partition,
     alternate,
     centre_products,
@@ -98,7 +99,7 @@ class _Samples:
 
     def gram(self, m: int) -> np.ndarray:
         """Kernel m about the mean of the samples that have its view; rows of others are 0."""
-        present = self.stack.present[:, m]
+        present = self.stack.present[:, m].copy()
         return self.centres[m].gram(self.stack.gram(m), present, np.ones(len(present)))
 
     @cached_property
@@ -189,10 +190,10 @@ class KernelKMeans(ClusterMixin, FittedStack, KernelParameters):
     weights : {"mean", "min-max", "min-min", "localized"}, or weights by kernel name or in order
         Equal weights, or those that are given; or learned ones, of kernels that are centred and scaled to the same
         scatter. "min-max" minimises over weights g (at least 0, of sum 1) the scatter that the best relaxed clusters
-        explain under ``sum_m g_m^2 k_m`` (SimpleMKKM): a convex problem, solved to the gap `duality_gap_`. It spreads
-        weights over kernels that do not repeat each other. "min-min" minimises the inertia over weights and clusters
-        together, by turns, and so prefers kernels whose scatter clusters explain. "localized" does so with weights of
-        each sample, between kernels of unit length about the mean.
+        explain under ``sum_m g_m^2 k_m`` (SimpleMKKM): a convex problem, solved to the gap `duality_gap_`. Kernels of
+        which clusters explain little get most, so that none is drowned, but also noise is heard. "min-min" minimises
+        the inertia over weights and clusters together, by turns: kernels get most of which clusters explain much.
+        "localized" does so with weights of each sample, between kernels of unit length about the mean.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples. Whatever it is, distances are those
         about the mean.
@@ -464,6 +465,7 @@ def _starts(K: np.ndarray, given: SimpleNamespace) -> tuple[list[np.ndarray], fl
     """Partitions to begin with under a centred kernel, that of the relaxed problem first; and the bound of this."""
     k, rng = given.n_clusters, given.random_state
     values, H = leading(K, k - 1)
+    H = H[:, values > SAME * np.trace(K)]
     relaxed = H @ H.T
     starts = [improve(relaxed, nearest(relaxed, seeds(relaxed, k, rng)), given.max_iter, rng).labels]
     starts += [nearest(K, seeds(K, k, rng)) for _ in range(given.n_init)]

@@ -46,13 +46,17 @@ from .weights.sets import RootSimplex
 
 # A move must lower the inertia by this share of a sample's mean squared length: more than what rounding makes of it.
 LEAST = 1e-10
-# Samples nearer to each other than this, relative to that squared length, are the same.
+# Samples nearer to each other than this, relative to that squared length, are the same; and eigenvalues with a smaller
+# share of the trace are rounding.
 SAME = 1e-12
 
 
 @dataclass(frozen=True)
 class Partition:
-    """`labels` from 0, the inertia at the beginning and after each sweep, and whether the last sweep moved nothing."""
+    """`labels`, the inertia at the beginning and after each sweep, and whether the last sweep moved nothing.
+
+    Clusters are numbered as they first occur, so that the same partition has the same labels.
+    """
 
     labels: np.ndarray
     inertias: list[float]
@@ -66,6 +70,16 @@ class Partition:
 def indicators(labels: np.ndarray) -> np.ndarray:
     """One column per cluster or class, 1 for its members and 0 elsewhere."""
     return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    """The same clusters, 0, 1, ... as they first occur.
+
+    >>> numbered(np.array([2, 0, 2, 1]))
+    array([0, 1, 0, 2])
+    """
+    first = np.unique(labels, return_index=True)[1]
+    return np.argsort(np.argsort(first))[labels]
 
 
 def inertia_of(K: np.ndarray, labels: np.ndarray) -> float:
@@ -152,7 +166,7 @@ def improve(
     --------
     >>> x = np.array([0.0, 1.0, 10.0, 11.0])
     >>> improve(np.outer(x, x), np.array([0, 1, 0, 1])).labels
-    array([1, 1, 0, 0])
+    array([0, 0, 1, 1])
     """
     K = np.ascontiguousarray(K, dtype=np.float64)
     labels = np.array(labels, dtype=np.int64)
@@ -166,12 +180,12 @@ def improve(
             sums, within, sizes = _sums(K, labels)
             fresh = True
         if len(inertias) > max_sweeps:
-            return Partition(labels, inertias, False)
+            return Partition(numbered(labels), inertias, False)
         moved = _sweep(read_only(K), diagonal, order, labels, sums, within, sizes, least)
         fresh = fresh and not moved
         if moved:
             inertias.append(_inertia(diagonal, within, sizes))
-    return Partition(labels, inertias, True)
+    return Partition(numbered(labels), inertias, True)
 
 
 def _sums(K: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -311,7 +325,7 @@ def localize(
         converged = bool(fallen and (others == labels).all())
         if not converged and len(objectives) < max_iter:
             labels, gates = _refilled(others, costs, len(lengths)), new_gates
-    return LocalPartition(Partition(labels, objectives, converged), gates)
+    return LocalPartition(Partition(numbered(labels), objectives, converged), gates)
 
 
 def centre_products(
