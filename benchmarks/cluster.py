@@ -85,13 +85,16 @@ def _neighbourhood(W: np.ndarray) -> sp.csr_matrix:
 
 
 def affinity(squares: np.ndarray) -> np.ndarray:
-    """exp(-d^2 / (mu e)), e the mean of the distance and of both mean distances to the nearest neighbours."""
+    """The normal density of d with deviation mu e, e the mean of d and of both mean distances to nearest neighbours.
+
+    So in the authors' programs; the exponent -d^2 / (mu e) that the paper prints depends on the unit of d.
+    """
     distances = np.sqrt(np.maximum(squares, 0.0))
     np.fill_diagonal(distances, 0.0)
     K = min(NEIGHBOURS, len(distances) - 1)
     near = np.sort(distances, axis=1)[:, 1 : K + 1].mean(axis=1)
-    width = (near[:, None] + near + distances) / 3.0
-    return np.exp(-(distances**2) / (WIDTH * np.maximum(width, np.finfo(float).eps)))
+    deviation = WIDTH * np.maximum((near[:, None] + near + distances) / 3.0, np.finfo(float).eps)
+    return np.exp(-0.5 * (distances / deviation) ** 2) / deviation
 
 
 def _squares(values: Any) -> np.ndarray:
@@ -144,7 +147,7 @@ def cells(name: str, n_seeds: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Print a row for each set as it is found, then the tables of the guide."""
+    """Print the tables of the guide."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, default=3)
