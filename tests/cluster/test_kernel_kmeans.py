@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from kernelweave import load, save, stack_views
 from kernelweave.cluster import LEARNED, KernelKMeans
-from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
+from kernelweave.kernels import Gaussian, KernelStack, Linear, Normalizer, Precomputed
 from kernelweave.solvers.partitions import centred, inertia_of, leading
 
 KERNELS = [("a", Gaussian("a")), ("b", Gaussian("b")), ("noise", Gaussian("noise"))]
@@ -106,7 +106,8 @@ def test_learned_weights_do_not_depend_on_the_scale_of_kernels():
         found, other = (model.kernel_weights_ for model in models)
         if weights != "localized":
             found = found / [5.0, 1.0, 1.0] / (found / [5.0, 1.0, 1.0]).sum()
-        assert_allclose(other, found, rtol=1e-6)
+        # The cone solver's answer moves by the root of its tolerance where the objective is flat; the scale is 5.
+        assert_allclose(other, found, rtol=1e-3)
 
 
 def test_what_learned_weights_prefer():
@@ -119,6 +120,19 @@ def test_what_learned_weights_prefer():
         explained[name] = share @ model.kernel_weights_
     assert explained["min-min"] > explained["min-max"]
     assert models["min-max"].kernel_weights_.idxmax() == "noise" == models["min-min"].kernel_weights_.idxmin()
+
+
+@pytest.mark.parametrize("weights", ["min-max", "min-min"])
+def test_the_objective_is_that_of_the_weights(weights):
+    """Of kernels of trace 1 and weights g of sum 1, whose squares are the weights of the kernels but for a factor."""
+    model = KernelKMeans(KERNELS, 3, weights=weights, random_state=0).fit(X)
+    matrices = np.array([centred_gram(kernel) for kernel in KERNELS])
+    traces = np.trace(matrices, axis1=1, axis2=2)
+    gates = np.sqrt(model.kernel_weights_.to_numpy() * traces)
+    K = np.tensordot((gates / gates.sum()) ** 2 / traces, matrices, axes=1)
+    expected = leading(K, 2)[0].sum() if weights == "min-max" else inertia_of(K, model.labels_)
+    assert_allclose(model.objective_, expected, rtol=1e-9)
+    assert_allclose(model.kernel_weights_.sum(), 1.0)
 
 
 def centred_gram(kernel):
@@ -255,3 +269,41 @@ def test_a_loaded_model_predicts_the_same(weights, tmp_path):
     again, new = load(tmp_path / "model"), without_views(problem(seed=1)[0])
     assert (again.predict(new) == model.predict(new)).all()
     assert (again.kernel_weights(new) == model.kernel_weights(new)).all(axis=None)
+
+
+def with_one_cluster(model):
+    model.labels_ = np.zeros_like(model.labels_)
+
+
+def without_weights(model):
+    model.kernel_weights_ *= 0.0
+
+
+def without_spreads(model):
+    del model._spreads
+
+
+def uncentred(model):
+    model._centres[0] = Normalizer(None, "a")
+
+
+def with_a_kernel_that_is_not_kept(model):
+    model._state.active[0] = False
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (with_one_cluster, "labels_ leave a cluster empty"),
+        (without_weights, "kernel_weights_ are all 0"),
+        (without_spreads, "one of the attributes _amplitudes and _spreads only"),
+        (uncentred, r"_centres\[0\] does not centre the kernel"),
+        (with_a_kernel_that_is_not_kept, "uses a kernel of which nothing is kept"),
+    ],
+)
+def test_forged_files_are_refused(forge, message, tmp_path):
+    model = KernelKMeans(KERNELS, 3, weights="localized", random_state=0).fit(X)
+    forge(model)
+    save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model")
