@@ -37,12 +37,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from ._warnings import warn
 from .combiners.base import as_numbers
-from .estimators.fitted import FittedStack
+from .estimators.fitted import FittedStack, check_some_view
 from .estimators.kernel_lists import KernelParameters
 from .kernels import KernelStack, Normalizer
 from .kernels.resources import explained_memory_errors
 from .kernels.stack import default_kernels
-from .reduction.base import check_some_view
 from .solvers.partitions import (
     SAME,
     Partition,

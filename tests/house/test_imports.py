@@ -30,7 +30,7 @@ ALLOWED = {
     "combiners": FRAMES | {*EXACT, "stacks"},
     "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
-    "cluster": FRAMES | {"views", "kernels", "solvers", "combiners", "estimators", "reduction"},
+    "cluster": FRAMES | {"views", "kernels", "solvers", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "reporting": FRAMES

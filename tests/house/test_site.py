@@ -14,8 +14,8 @@ from kernelweave import __version__
 ROOT = Path(__file__).parents[2]
 API = ROOT / "docs" / "api"
 PACKAGES = (
-    *("estimators", "kernels", "combiners", "machines", "features", "reduction", "cluster", "model_selection", "recipes"),
-    *("files", "views", "saving", "reporting", "datasets", "display", "compare", "solvers"),
+    *("estimators", "kernels", "combiners", "machines", "features", "reduction", "cluster", "recipes"),
+    *("model_selection", "files", "views", "saving", "reporting", "datasets", "display", "compare", "solvers"),
 )
 BESIDE = ("experiments", "experiments.benchmark")  # in the repository, not in the library
 

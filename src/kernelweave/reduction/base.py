@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..combiners.base import COMBINED
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.fitted import FittedKernels
+from ..estimators.fitted import FittedKernels, check_some_view
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.resources import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
@@ -181,17 +181,6 @@ class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEs
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
-    """An error for a sample without any view that a kernel with a weight reads: it has no place in an embedding."""
-    without = ~present[:, active].any(axis=1)
-    if without.any():
-        used = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        raise ValueError(
-            f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
-            "such samples, or keep weights of all kernels"
-        )
 
 
 def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | None = None) -> np.ndarray:
