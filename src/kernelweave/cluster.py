@@ -76,8 +76,7 @@ FLAT = 1e-10
 class _Samples:
     """The kernels over the samples of a fit, about their means; `eta` are given weights, None where they are learned.
 
-    `weighted` is the sum by given weights. `matrices` are those of all kernels, of trace 1, or zero where a kernel is
-    constant; `traces` those that they had, 0 for constant ones.
+    `weighted` is the sum by given weights; `scaled` and `directions` are what weights are learned from.
     """
 
     def __init__(self, model: KernelKMeans, views: Views):
@@ -96,43 +95,53 @@ class _Samples:
         if self.eta is not None:
             check_some_view(views, self.stack.present, self.eta > 0.0, names)
 
-    def gram(self, m: int) -> np.ndarray:
-        """Kernel m about the mean of the samples that have its view; rows of others are 0."""
+    def centred(self, m: int, K: np.ndarray) -> np.ndarray:
+        """Kernel m about the mean of the samples that have its view, in place; rows of others are 0."""
         present = self.stack.present[:, m].copy()
-        return self.centres[m].gram(self.stack.gram(m), present, np.ones(len(present)))
+        return self.centres[m].gram(K, present, np.ones(len(present)))
 
     @cached_property
     def weighted(self) -> np.ndarray:
         self.stack.check_memory(3, "the combined kernel")
         eta: Any = self.eta
         with explained_memory_errors(3, self.stack.n_samples, np.float64, "the combined kernel", has_dtype=False):
-            return sum_kernels((KernelBlock(m, self.gram(m)) for m in np.flatnonzero(eta).tolist()), eta)
+            used = np.flatnonzero(eta).tolist()
+            return sum_kernels((KernelBlock(m, self.centred(m, self.stack.gram(m))) for m in used), eta)
 
     @cached_property
-    def matrices(self) -> np.ndarray:
+    def scaled(self) -> tuple[np.ndarray, np.ndarray]:
+        """The kernels, of trace 1 or zero where one is constant, and the traces that they had, 0 for constant ones."""
         stack, P, n = self.stack, self.stack.n_kernels, self.stack.n_samples
         what = f"learning the weights of {P} kernels"
         stack.check_memory(P + 3, what, per_kernel=True)
-        self.traces = np.zeros(P)
+        traces = np.zeros(P)
         with explained_memory_errors(P + 3, n, np.float64, what, per_kernel=True, has_dtype=False):
             matrices = np.empty((P, n, n))
             for m in range(P):
-                size = float(np.abs(np.diagonal(stack.gram(m))).sum())
-                matrices[m] = self.gram(m)
+                K = stack.gram(m)
                 if stack.repairs[m].is_left:
                     raise ValueError(
                         f"the kernel {stack.names[m]!r} is not positive semidefinite, so that its weight cannot be "
                         'learned; give it repair="clip" or repair="shift", or give weights'
                     )
+                size = float(np.trace(K))
+                matrices[m] = self.centred(m, K)
                 trace = float(np.trace(matrices[m]))
-                self.traces[m] = trace if trace > FLAT * size else 0.0
-                matrices[m] *= 1.0 / trace if self.traces[m] else 0.0
-        return matrices
+                traces[m] = trace if trace > FLAT * size else 0.0
+                matrices[m] *= 1.0 / trace if traces[m] else 0.0
+        return matrices, traces
 
-    @cached_property
+    @property
+    def matrices(self) -> np.ndarray:
+        return self.scaled[0]
+
+    @property
+    def traces(self) -> np.ndarray:
+        return self.scaled[1]
+
+    @property
     def spreads(self) -> np.ndarray:
         """Mean squared lengths of the samples that have the view, for each kernel."""
-        assert self.matrices is not None
         return self.traces / self.stack.present.sum(axis=0)
 
     @cached_property
@@ -354,9 +363,8 @@ class KernelKMeans(ClusterMixin, FittedStack, KernelParameters):
         history = _History()
         if samples.eta is not None:
             return _under(samples.weighted, samples.eta, given, history)
-        traces = samples.matrices.trace(axis1=1, axis2=2)
-        if not traces.any():  # all kernels are constant: nothing to learn from
-            weights = np.full(len(traces), 1.0 / len(traces))
+        if not samples.traces.any():  # all kernels are constant: nothing to learn from
+            weights = np.full(len(samples.traces), 1.0 / len(samples.traces))
             return _under(np.zeros(samples.matrices.shape[1:]), weights, given, history)
         learn = {"min-max": _min_max, "min-min": _min_min, "localized": _localized}
         return learn[self.weights](samples, given, history)

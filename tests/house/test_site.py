@@ -136,7 +136,7 @@ def test_pages_that_moved_lead_to_the_new_ones(tmp_path, monkeypatch):
     found = {page.name: new for page, new in module.moved(tmp_path).items()}
     assert found == {
         "cluster.html": "dask.html",
-        "experiments.declaration.Claim.html": "experiments.Claim.html",
+        "kernelweave.experiments.Claim.html": "experiments.Claim.html",
         "kernelweave.experiments.benchmark.Entry.html": "experiments.benchmark.Entry.html",
         "kernelweave.experiments.Problem.html": "kernelweave.compare.Problem.html",
     }
