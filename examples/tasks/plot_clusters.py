@@ -24,9 +24,9 @@ b = np.column_stack([4.0 * (groups % 2), np.zeros(240)]) + rng.normal(size=(240,
 X = stack_views({"a": a, "b": b})
 
 # %%
-# The number of clusters is the one under which clusterings of random subsamples agree. Two clusters,
-# which are the groups of one view, do so as well; of numbers that agree about equally the largest is
-# taken.
+# The number of clusters is the one under which clusterings of random subsamples agree. Two
+# clusters, which are the groups of one view, do so as well; of numbers that agree about equally the
+# largest is taken.
 
 model = KernelKMeans([Gaussian("a"), Gaussian("b")], random_state=0)
 found = choose_n_clusters(model, X, range(2, 9), random_state=0)
