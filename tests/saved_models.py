@@ -9,6 +9,7 @@ from sklearn.compose import make_column_selector
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from kernelweave import MKLClassifier, stack_views
+from kernelweave.cluster import KernelKMeans
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -381,6 +382,16 @@ MODELS = {
     "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), n_components=1), y=SOME),
     "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), n_components=1), y=None),
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
+    "kernel k-means": labelled(KernelKMeans(EMBEDDED, 2, n_init=1, random_state=0), y=None),
+    "kernel k-means, given weights": labelled(
+        KernelKMeans(EMBEDDED, 3, weights={"gaussian": 2.0}, normalize="center", n_init=1, random_state=0), y=None
+    ),
+    "kernel k-means, min-max": labelled(
+        KernelKMeans([Precomputed(GRAM)], 2, weights="min-max", n_init=1, random_state=0), *NUMBERED[:2], y=None
+    ),
+    "kernel k-means, localized": labelled(
+        KernelKMeans(EMBEDDED, 2, weights="localized", n_init=1, random_state=0), y=None
+    ),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     **EXPLICIT,
