@@ -54,7 +54,7 @@ _MODULES = {
     "machines": "BinaryMachine EpsilonInsensitive Hinge JointMachine LeastSquaresClassMachine LeastSquaresMachine "
     "LossMachine OneClassMachine OneVsAllMachine OneVsOneMachine PosteriorMachine RegressionMachine "
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",
-    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexMKL CorrelationWeights "
+    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL CorrelationWeights "
     "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
     "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
     "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
@@ -65,6 +65,7 @@ _MODULES = {
     "combiners.forms": "AugmentedStack",
     "combiners.nonlinear": "DifferenceState",
     "combiners.localized": "ExplicitGates GatedStack",
+    "combiners.regional": "ExplicitRegions GivenRegions RegionalStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
