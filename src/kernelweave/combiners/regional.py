@@ -221,19 +221,19 @@ class RegionalSum(ReadsInputs):
             return sum(blocks, np.zeros((len(left), len(right))))
         found, offsets = np.zeros((len(left), self.stack.n_features)), self.stack.offsets
         for m, _, part, there in parts:
-            phi = self.stack.maps[m].transform(part, there)
-            wide = left[:, m, :, None] * phi[:, None, :]
-            found[:, offsets[m] : offsets[m + 1]] = wide.reshape(len(left), -1)
+            span = slice(offsets[m], offsets[m + 1])
+            wide = left[:, m, :, None] * self.stack.maps[m].transform(part, there)[:, None, :]
+            found[:, span] = wide.reshape(len(left), span.stop - span.start)
         return found
 
     def _shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
         """Each kernel is computed once, for all regions."""
         left, _, parts = self.new_parts(views)
         right = self.right() if self.of_samples else None
-        shape = len(left), self.n_copies, coef.shape[1]
+        k, q = self.n_copies, coef.shape[1]
         for m, rows, part, there in parts:
-            wide = coef if right is None else (right[:, m, :, None] * coef[:, None, :]).reshape(len(coef), -1)
-            scores = self.stack.scores(m, part, there, wide).reshape(shape)
+            wide = coef if right is None else (right[:, m, :, None] * coef[:, None, :]).reshape(len(coef), k * q)
+            scores = self.stack.scores(m, part, there, wide).reshape(len(left), k, q)
             yield m, rows, np.einsum("ij,ijr->ir", left[:, m], scores)
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:

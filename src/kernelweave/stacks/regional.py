@@ -81,7 +81,7 @@ class RegionAmplitudes:
         eta, reference = (weights.reshape(-1, n_regions) for weights in (self.eta, self.reference))
         present = None if block.present is None else block.present[rows]
         found = region_amplitudes(eta, reference, memberships, present, place)
-        return place.xp.reshape(found, (codes.shape[0], -1))
+        return place.xp.reshape(found, (codes.shape[0], len(self.eta)))
 
     def pullback(
         self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
@@ -90,8 +90,8 @@ class RegionAmplitudes:
 
     def by_kernel(self, amplitudes: Any) -> Any:
         """The root of what multiplies k_m(x, x), of shape (n_samples, n_kernels)."""
-        xp = place_of(amplitudes).xp
-        return xp.sum(xp.reshape(amplitudes**2, (amplitudes.shape[0], len(self.active), -1)), axis=2) ** 0.5
+        xp, (n, n_weights), n_kernels = place_of(amplitudes).xp, amplitudes.shape, len(self.active)
+        return xp.sum(xp.reshape(amplitudes**2, (n, n_kernels, n_weights // n_kernels)), axis=2) ** 0.5
 
 
 def wide_weights(weights: np.ndarray, n_copies: int) -> np.ndarray:
