@@ -72,6 +72,7 @@ from ..solvers.weights.sets import GroupBall, Simplex, WeightSet
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import Choice, Constraints, Exactly, Number, Whole, check_parameters, shown
 from .base import Combiner, NamedNumbers, as_numbers, entries_of
+from .combined import CombinedKernel
 from .weighted import WeightedSum
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
@@ -190,7 +191,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         """The weights x, by evaluations of `problem` with a call of `tell` after each, to a relative gap of `tol`."""
         return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
-    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
         check_parameters(self)
         costs = self.costs_of(stack)
         self.costs_ = pd.Series(costs, stack.names)

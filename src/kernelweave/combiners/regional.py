@@ -167,7 +167,7 @@ class RegionalSum(ReadsInputs):
 
     @property
     def active(self) -> np.ndarray:
-        return self.beta.any(axis=1)
+        return np.asarray(self.beta.any(axis=1))
 
     # Training samples
 
@@ -248,7 +248,7 @@ class RegionalSum(ReadsInputs):
 
     def weights(self) -> np.ndarray:
         own = self.training_weights()
-        return self.mean_weights if own is None else own.mean(axis=0)
+        return np.asarray(self.mean_weights if own is None else own.mean(axis=0))
 
     def training_weights(self) -> np.ndarray | None:
         return None if self.memberships is None else (self.right() ** 2).sum(axis=2)
@@ -271,9 +271,9 @@ class ConvexLocalized(OptimalWeights):
     """Convex localized multiple kernel learning: kernel weights for each region of given regions of the samples.
 
     Minimises ``J(beta)``, the optimum of any machine under ``sum_j c_j(x) (sum_m beta_jm k_m(x, z)) c_j(z)``, over
-    ``beta >= 0`` with ``sum_m (d_m^2 beta_jm)^p <= 1`` for each region j; c_j(x) is the membership of a sample in region
-    j (Lei, Binder, Dogan & Kloft 2016). The regions are clusters, or given, and are not learned: so the problem is
-    convex, and the gap certified, where that of `Localized` has local minima. One region is `LpMKL`.
+    ``beta >= 0`` with ``sum_m (d_m^2 beta_jm)^p <= 1`` for each region j; c_j(x) is the membership of a sample in
+    region j (Lei, Binder, Dogan & Kloft 2016). The regions are clusters, or given, and are not learned: so the problem
+    is convex, and the gap certified, where that of `Localized` has local minima. One region is `LpMKL`.
 
     It helps where it is known, or clusters show, which samples are alike in what describes them: sites, devices,
     subtypes. Where the border between regions has to be learned from the targets, take `Localized`. Samples of
@@ -352,8 +352,8 @@ class ConvexLocalized(OptimalWeights):
         self,
         regions: Any = 3,
         p: float = 2.0,
-        inputs: Any = None,
         *,
+        inputs: Any = None,
         softness: float = 1.0,
         scaling: str | None = "unit-mean",
         costs: Any = None,
@@ -391,9 +391,7 @@ class ConvexLocalized(OptimalWeights):
         kernel.settle(kernel.solution, machine)
         return kernel
 
-    def _regions(
-        self, stack: TrainingStack, control: FitControl
-    ) -> tuple[GatingInputs, np.ndarray, np.ndarray, int]:
+    def _regions(self, stack: TrainingStack, control: FitControl) -> tuple[GatingInputs, np.ndarray, np.ndarray, int]:
         """Gating inputs, the codes that `gating_` makes of them, its parameters, and the number of regions."""
         if is_count(self.regions):
             if self.regions < 1:

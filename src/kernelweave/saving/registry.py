@@ -54,9 +54,9 @@ _MODULES = {
     "machines": "BinaryMachine EpsilonInsensitive Hinge JointMachine LeastSquaresClassMachine LeastSquaresMachine "
     "LossMachine OneClassMachine OneVsAllMachine OneVsOneMachine PosteriorMachine RegressionMachine "
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",
-    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL CorrelationWeights "
-    "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
-    "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
+    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL "
+    "CorrelationWeights EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate "
+    "GeneralizedMKL GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
     "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",

@@ -74,12 +74,13 @@ class RegionAmplitudes:
         self.active = np.ones(len(eta) // len(function.active), dtype=bool)  # of the kernels
 
     def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
-        codes, function = block.codes[rows], self.function
+        codes, function = block.codes, self.function
+        codes = codes[rows, ...] if hasattr(codes, "shape") else codes[rows]  # the latter where they are on demand
         place, n_regions = place_of(codes), len(function.active)
         everywhere = place.asarray(np.ones((codes.shape[0], n_regions), dtype=bool))
         memberships = function.gate.values(function.fixed, codes, everywhere, function.tol)
         eta, reference = (weights.reshape(-1, n_regions) for weights in (self.eta, self.reference))
-        present = None if block.present is None else block.present[rows]
+        present = None if block.present is None else block.present[rows, ...]
         found = region_amplitudes(eta, reference, memberships, present, place)
         return place.xp.reshape(found, (codes.shape[0], len(self.eta)))
 

@@ -1,17 +1,23 @@
 """Weights of regions: certified against a cone program and a grid, one region is `LpMKL`, and all stacks agree."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import device_problem
 from cases import each
 from explicit_problem import CASES, Twin, some_missing
 from explicit_problem import X as MORE
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexLocalized, FitControl, KernelMap, LpMKL
+from kernelweave.engines.device import blocks_on_device
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
+from kernelweave.stacks.explicit import Features
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIGNS, TARGET, N, X
+from places import STRICT
 from reference_mkl import group_optimum, small_problem
 from three_stacks import stack_on
 
@@ -89,7 +95,8 @@ def test_one_region_is_lp_mkl(machine, form, p):
     for samples in (X, MISSING):
         kernels = KERNELS if samples is X else KERNELS[:2]
         mine, theirs = (
-            fitted(combiner, MACHINES[machine], form, samples, kernels) for combiner in (ConvexLocalized(1, p), LpMKL(p))
+            fitted(combiner, MACHINES[machine], form, samples, kernels)
+            for combiner in (ConvexLocalized(1, p), LpMKL(p))
         )
         assert mine.solution.objective == pytest.approx(theirs.solution.objective, rel=CLOSE[samples is X])
         # a relative gap of 1e-8 leaves weights and coefficients open to about its root
@@ -125,6 +132,21 @@ def test_features_and_matrices_agree(case):
         assert found.solution.gap <= 1e-6 * found.solution.objective
 
 
+@pytest.mark.parametrize("storage", ["dense", "lazy"])
+def test_blocks_on_a_device_give_the_same(storage):
+    rows, preparation = device_problem.problem(device_problem.KERNELS["mixed"])
+    on_device, _ = blocks_on_device(rows.blocks, device_problem.N, preparation, STRICT, storage)
+    machine = preparation.machine_of(np.array([0, 1]), np.ones(2))[0]
+    found = []
+    for engine in (rows.replace(preparation), on_device):
+        stack = Features(preparation.stack, preparation.maps, engine, device_problem.N)
+        found.append(ConvexLocalized(2, inputs=[3, 4]).fit(stack, machine, FitControl(tol=1e-8)))
+    host, device = found
+    assert device.solution.objective == pytest.approx(host.solution.objective, rel=CLOSE[False])
+    np.testing.assert_allclose(device.beta, host.beta, atol=1e-3)
+    np.testing.assert_allclose(device.mean_weights, host.mean_weights, atol=1e-3)
+
+
 class WithViews:
     """Blocks with the views of their samples."""
 
@@ -132,8 +154,6 @@ class WithViews:
         self.views = views
 
     def __call__(self, block):
-        from dataclasses import replace
-
         return replace(block, views=self.views.rows(slice(block.first, block.first + block.n_samples)))
 
 
@@ -169,7 +189,7 @@ class TestClusters:
         np.testing.assert_allclose(kernel.new_memberships(kernel.stack.support), kernel.memberships)
 
     def test_no_more_clusters_than_different_samples(self):
-        twice = np.repeat(X[:2], 6, axis=0) + [0.0, 0.0, 0.0, 0.0]
+        twice = np.repeat(X[:2], 6, axis=0)
         model = MKLClassifier(KERNELS, ConvexLocalized(5), random_state=0).fit(twice, np.repeat([0, 1], 6))
         assert model.region_weights_.shape == (2, 3)
 
