@@ -56,8 +56,8 @@ _MODULES = {
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",
     "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL "
     "CorrelationWeights EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate "
-    "GeneralizedMKL GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
-    "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
+    "GeneralizedMKL GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL "
+    "Localized LpMKL Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
