@@ -309,7 +309,8 @@ class ConvexLocalized(OptimalWeights):
     Notes
     -----
     A fitted estimator has the weights beta as `region_weights_`, a data frame with a row for each region;
-    `kernel_weights(X)` are ``sum_j c_j(x)^2 beta_jm``, what multiplies k_m(x, x). ``sum_j c_j(x)^2`` is 1.
+    `kernel_weights(X)` are ``sum_j c_j(x)^2 beta_jm``, what multiplies k_m(x, x), and `gates(X)` their roots.
+    ``sum_j c_j(x)^2`` is 1.
 
     A sample that lacks views is scaled in each region, as in `LpMKL`. `tol` of the estimator is the relative duality
     gap. Weights of a region add up to more than 1 where p is, so C is not comparable with that of `Mean`.

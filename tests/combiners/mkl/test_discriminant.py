@@ -48,7 +48,7 @@ def features(eta):
 def fisher(eta, cost):
     """d'(S + I)^-1 d."""
     phi = features(eta)
-    means = [np.average(phi[SIDE == side], axis=0, weights=cost[SIDE == side]) for side in (False, True)]
+    means = [np.average(phi[side], axis=0, weights=cost[side]) for side in (~SIDE, SIDE)]
     away = phi - np.array(means)[SIDE.astype(int)]
     scatter = (cost[:, None] * away).T @ away
     d = means[1] - means[0]
@@ -84,7 +84,7 @@ def test_two_classes(class_weight):
     counts = np.bincount(SIDE.astype(int))
     cost = C * (np.ones(N) if class_weight is None else N / (2.0 * counts[SIDE.astype(int)]))
     best, eta = best_on_simplex(lambda eta: fisher(eta, cost))
-    totals = [cost[SIDE == side].sum() for side in (False, True)]
+    totals = [cost[side].sum() for side in (~SIDE, SIDE)]
     h = totals[0] * totals[1] / sum(totals)
     assert model.objective_ == pytest.approx(2.0 * h / (1.0 + h * best), rel=1e-6)
     np.testing.assert_allclose(model.kernel_weights_, eta, atol=2e-3)
@@ -93,7 +93,7 @@ def test_two_classes(class_weight):
     assert 0.05 < mine.max() < 0.95 and best > 1.01 * fisher(np.full(4, 0.25), cost)  # there is something to learn
     if class_weight is not None:  # up to the scale of the ridge
         phi, weight = features(mine), C * N / 2.0
-        parts = [np.cov(phi[SIDE == side].T, bias=True) for side in (False, True)]
+        parts = [np.cov(phi[side].T, bias=True) for side in (~SIDE, SIDE)]
         d = phi[SIDE].mean(axis=0) - phi[~SIDE].mean(axis=0)
         kim = d @ np.linalg.solve(sum(parts) + np.eye(len(d)) / weight, d)
         assert kim == pytest.approx(weight * best, rel=1e-5)

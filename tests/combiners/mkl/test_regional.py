@@ -1,5 +1,6 @@
 """Weights of regions: certified against a cone program and a grid, one region is `LpMKL`, and all stacks agree."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from kernelweave.engines.device import blocks_on_device
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.stacks.explicit import Features
+from kernelweave.stacks.regional import in_copies
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIGNS, TARGET, N, X
 from places import STRICT
 from reference_mkl import group_optimum, small_problem
@@ -145,6 +147,17 @@ def test_blocks_on_a_device_give_the_same(storage):
     assert device.solution.objective == pytest.approx(host.solution.objective, rel=CLOSE[False])
     np.testing.assert_allclose(device.beta, host.beta, atol=1e-3)
     np.testing.assert_allclose(device.mean_weights, host.mean_weights, atol=1e-3)
+
+
+def test_what_goes_to_the_blocks_can_be_sent():
+    twin = Twin("squared-hinge")
+    twin.explicit.engine = twin.explicit.engine.replace(WithViews(twin.dense.support))
+    kernel = ConvexLocalized(2).fit(twin.explicit, twin.machine)
+    own = kernel.stack.amplitudes(kernel.beta.ravel(), kernel.scaling())
+    there = pickle.loads(pickle.dumps((own, in_copies)))
+    assert there[1] is in_copies
+    block, rows = kernel.stack.engine.blocks[0], slice(0, 5)
+    np.testing.assert_array_equal(there[0].values(np.empty(0), block, rows), own.values(np.empty(0), block, rows))
 
 
 class WithViews:
