@@ -394,9 +394,13 @@ class ConvexLocalized(OptimalWeights):
 
     def _regions(self, stack: TrainingStack, control: FitControl) -> tuple[GatingInputs, np.ndarray, np.ndarray, int]:
         """Gating inputs, the codes that `gating_` makes of them, its parameters, and the number of regions."""
+        wrong = self.regions < 1 if is_count(self.regions) else self.regions is None or np.isscalar(self.regions)
+        if wrong and not isinstance(self.regions, str):
+            raise ValueError(
+                "regions of ConvexLocalized must be a number of clusters, at least 1, or columns of memberships, not "
+                f"{shown(self.regions)}"
+            )
         if is_count(self.regions):
-            if self.regions < 1:
-                raise ValueError(f"regions of ConvexLocalized must be at least 1, not {shown(self.regions)}")
             inputs = GatingInputs(self.inputs, False, self.scaling)
             values = inputs.fit(stack.sample(), control.rng)
             clusters = ClusterGate(self.regions)

@@ -212,6 +212,16 @@ class TestClusters:
         assert model.region_weights_.shape == (1, 3)
         assert np.isfinite(model.decision_function(same)).all()
 
+    def test_a_region_without_samples_and_one_of_a_single_class(self):
+        """Weights that nothing depends on are those of the start, and the optimum is certified."""
+        shares = np.zeros((N, 3))
+        shares[:10, 0] = shares[10:, 1] = 1.0
+        y = np.where(np.arange(N) < 10, 1, SIGNS)
+        for p, even in ((1, 1.0 / 3.0), (2, 3.0**-0.5)):
+            model = MKLClassifier(KERNELS, ConvexLocalized([4, 5, 6], p), tol=1e-6).fit(np.column_stack([X, shares]), y)
+            np.testing.assert_allclose(model.region_weights_.iloc[2], even)
+            assert 0.0 <= model.duality_gap_ <= 2e-6 * model.objective_
+
     def test_clusters_of_kernel_values(self):
         combiner = ConvexLocalized(2, inputs=KernelMap(Gaussian([0, 1], scale=1.0), 5))
         assert not combiner.needs()
@@ -303,7 +313,10 @@ class TestRefusals:
     @each(
         ("options", "message"),
         [
-            ({"regions": 0}, "regions of ConvexLocalized must be at least 1, not 0"),
+            ({"regions": 0}, "regions of ConvexLocalized must be a number of clusters, at least 1, .* not 0"),
+            ({"regions": 2.5}, "columns of memberships, not 2.5"),
+            ({"regions": True}, "columns of memberships, not True"),
+            ({"regions": None}, "columns of memberships, not None"),
             ({"p": 0.5}, "p of ConvexLocalized"),
             ({"softness": -1.0}, "softness of ConvexLocalized"),
             ({"scaling": "none"}, "scaling of ConvexLocalized"),
