@@ -8,6 +8,7 @@ from kernelweave.combiners import (
     AlignmentWeights,
     BestSingle,
     BinaryMKL,
+    ConvexLocalized,
     ConvexMKL,
     CorrelationWeights,
     EasyMKL,
@@ -48,6 +49,7 @@ LEARNED = {
     "lp, closed form": LpMKL(p=1.5, solver="closed-form"),
     "elastic": ElasticMKL(l2=5.0),
     "group": GroupMKL([0, 0, 1, 1]),
+    "regional": ConvexLocalized(2),
     "sparse": SparseMKL(),
     "selection": BinaryMKL(2),
 }

@@ -150,13 +150,16 @@ def convex_optimum(programs, matrices, costs=None, low=None):
     return cone.solve()
 
 
-def group_optimum(programs, matrices, groups, p):
-    """max_g ||q_g||_p*, by power cones."""
+def group_optimum(programs, matrices, groups, p, *, separate=False):
+    """max_g ||q_g||_p*, or their sum where each group has a ball of its own, by power cones; p above 1."""
     cone = ConeProgram(programs, matrices)
     dual = p / (p - 1.0)
     t = cone.variables(1)
     cone.linear[t[0]] = 0.5
-    for g in np.unique(groups):
+    for place, g in enumerate(np.unique(groups)):
+        if separate and place:
+            t = cone.variables(1)
+            cone.linear[t[0]] = 0.5
         members = np.flatnonzero(groups == g)
         s = cone.variables(1)
         cone.add_parts([(s, [[1.0]]), (t, [[-1.0]])], [0.0], clarabel.NonnegativeConeT(1))

@@ -2,7 +2,17 @@
 
 from sklearn.decomposition import PCA
 
-from kernelweave.combiners import ConvexMKL, FixedWeights, Localized, LpMKL, Mean, Projected, Sigmoid, Softmax
+from kernelweave.combiners import (
+    ConvexLocalized,
+    ConvexMKL,
+    FixedWeights,
+    Localized,
+    LpMKL,
+    Mean,
+    Projected,
+    Sigmoid,
+    Softmax,
+)
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed, Spectrum
 from saved_builders import GRAM, KERNELS, TARGETS, THREE, N, classifier, ids, on_frame, one_class, regressor
@@ -36,6 +46,10 @@ EXPLICIT = {
         **NYSTROEM,
     ),
     "explicit, sigmoid": regressor(combiner=Localized(Sigmoid(), inputs=[1, 2], l2=0.01), **NYSTROEM),
+    "explicit, regions": classifier(y=THREE, combiner=ConvexLocalized(2, p=1, inputs=[1]), **NYSTROEM),
+    "explicit, regions per class": classifier(
+        y=THREE, combiner=ConvexLocalized(2), weights="per-class", multiclass="one-vs-all", **NYSTROEM
+    ),
     "explicit, projected": classifier(
         [("flat", Linear()), ("curved", Gaussian([0, 1, 2])), ("waves", Gaussian([1, 2]))],
         combiner=Projected(2, Softmax(), gating_components=1),

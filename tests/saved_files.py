@@ -25,7 +25,7 @@ _METHODS = (
 )
 _ATTRIBUTES = (
     *("kernel_weights_", "objective_", "duality_gap_", "intercept_", "active_kernels_", "removable_kernels_"),
-    *("gating_coef_", "gating_intercept_", "gating_projection_", "gating_summary_"),
+    *("gating_coef_", "gating_intercept_", "gating_projection_", "gating_summary_", "region_weights_"),
     *("projections_", "feature_importance_"),
 )
 

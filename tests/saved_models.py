@@ -16,6 +16,7 @@ from kernelweave.combiners import (
     BestSingle,
     BinaryMKL,
     ClusterGate,
+    ConvexLocalized,
     ConvexMKL,
     CorrelationWeights,
     EasyMKL,
@@ -344,6 +345,9 @@ MODELS = {
     "group": classifier(combiner=GroupMKL({"both": ["linear", "gaussian"]})),
     "easy": classifier(y=THREE, combiner=EasyMKL()),
     "sparse": classifier(combiner=SparseMKL()),
+    "regions": classifier(y=THREE, combiner=ConvexLocalized(2, inputs=[0, 1], costs={"gaussian": 2.0})),
+    "regions, given": classifier(X=np.abs(A), new=np.abs(NEW), combiner=ConvexLocalized([2, 3], p=1)),
+    "regions per class": classifier(y=THREE, combiner=ConvexLocalized(2), weights="per-class"),
     "weights per pair": classifier(y=THREE, combiner=ConvexMKL(), weights="per-class"),
     "weights per class": classifier(y=THREE, combiner=LpMKL(), weights="per-class", multiclass="one-vs-all"),
     "weights per pair, precomputed": classifier(

@@ -29,6 +29,7 @@ COMBINERS = {
     "polynomial": combiners.PolynomialMKL(**STEPS),
     "localized": combiners.Localized(l2=0.1, max_iter=5),
     "sigmoid": combiners.Localized(combiners.Sigmoid(), l2=0.1, max_iter=5),
+    "regional": combiners.ConvexLocalized(2, softness=0.5),
     "projected": combiners.Projected(2, combiners.Softmax(), **STEPS),
 }
 PROBLEMS = {

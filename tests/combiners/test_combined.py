@@ -12,6 +12,7 @@ from combined_properties import check_combined_kernel
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
 from kernelweave.combiners import (
     CombinedKernel,
+    ConvexLocalized,
     ConvexMKL,
     FitControl,
     FixedWeights,
@@ -226,6 +227,28 @@ def test_gated_sums_with_a_closed_kernel():
     check_combined_kernel(family.at(theta), as_views(X), as_views(NEW))  # while it is learned
 
 
+REGIONS = [ConvexLocalized(2, p=1, softness=0), ConvexLocalized(3, inputs=[0, 1]), ConvexLocalized([0, 3], p=np.inf)]
+
+
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
+@pytest.mark.parametrize("combiner", REGIONS[:2], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_regional_sums(combiner, normalize):
+    check_everywhere(combiner, normalize=normalize)
+
+
+def test_regional_sums_with_given_memberships():
+    check_everywhere(REGIONS[2], samples=np.abs(X), new=np.abs(NEW))
+    kernel = fitted(REGIONS[1], dtype="float32")
+    check_combined_kernel(kernel, as_views(X), as_views(NEW), 1e-5)
+
+
+@pytest.mark.parametrize("combiner", [ConvexLocalized(2, p=1), ConvexLocalized(2, softness=0.2)], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_regional_sums_with_missing_views(combiner):
+    check_everywhere(combiner, TWO, MISSING, GAPS)
+
+
 WIDE = projected_problem.X
 WIDE_NEW = np.random.default_rng(7).normal(size=(6, WIDE.shape[1]))
 FEW = WIDE_NEW.copy()
@@ -289,9 +312,10 @@ KNOWN = [Precomputed(SIMILARITY[:N, :N]), Distance(DISTANCES[:N, :N])]
         lambda kernel: GeneralizedMKL(),
         lambda kernel: KernelDifference("square", tau=0.1),
         lambda kernel: Localized(inputs=KernelMap(kernel), l2=0.1),
+        lambda kernel: ConvexLocalized(2, inputs=KernelMap(kernel)),
         lambda kernel: Projected(1, Softmax(), features="kpca"),
     ],
-    ids=["mean", "one kernel", "product", "form", "difference", "gated", "projected"],
+    ids=["mean", "one kernel", "product", "form", "difference", "gated", "regional", "projected"],
 )
 def test_precomputed_kernels_are_found_in_it_and_replaced(make):
     whole = fitted(make(WHOLE[0]), WHOLE, IDS[:N])
@@ -379,6 +403,8 @@ def test_every_combined_kernel_of_the_package_is_here():
         "PointwiseKernel",
         "ProductKernel",
         "ProjectedKernel",
+        "ReadsInputs",
+        "RegionalSum",
         "WeightedSum",
     }
 

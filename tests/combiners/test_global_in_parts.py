@@ -18,7 +18,7 @@ from places import in_every_place
 KINDS = ("binary", "posterior", "one-vs-all", "one-vs-one", "joint", "regression", "one-class")
 FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form"}  # many solves to a gap: taken to a wider one
 SOME = {"mean", "best single", "convex", "lp", "easy", "accuracy", "feature space", "qcqp", "ideal kernel"}
-SOME |= {"correlation", "error"}
+SOME |= {"correlation", "error", "regional"}
 PAIRS = [(kind, name) for kind in KINDS for name in global_combiners(kind) if kind == "binary" or name in SOME]
 PLAIN = Problem()
 
@@ -56,7 +56,9 @@ def test_storages_agree(kind, name):
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-one", "joint", "regression"])
-@pytest.mark.parametrize("name", ["mean", "convex", "lp", "selection", "best single", "easy", "proportional", "qcqp"])
+@pytest.mark.parametrize(
+    "name", ["mean", "convex", "lp", "selection", "regional", "best single", "easy", "proportional", "qcqp"]
+)
 def test_storages_agree_with_missing_views_and_sample_weights(kind, name):
     if name in global_combiners(kind):
         problem = Problem(missing=True, weighted=True, normalize="unit-trace")
@@ -127,7 +129,9 @@ def test_float32_rows():
 
 @in_every_place
 @pytest.mark.parametrize("kind", ["one-vs-one", "joint"])
-@pytest.mark.parametrize("name", ["mean", "convex", "best single", "easy", "proportional", "qcqp", "feature space"])
+@pytest.mark.parametrize(
+    "name", ["mean", "convex", "regional", "best single", "easy", "proportional", "qcqp", "feature space"]
+)
 def test_every_place_gives_the_same(place_of, name, kind):
     problem = Problem(n=60, missing=True)
     machine, _ = problem.cases[kind]

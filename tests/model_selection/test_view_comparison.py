@@ -29,6 +29,7 @@ from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
     BestSingle,
     BinaryMKL,
+    ConvexLocalized,
     ConvexMKL,
     FixedWeights,
     GeneralizedMKL,
@@ -257,6 +258,7 @@ COMBINERS = [  # of three kernels, two of the view a
     KernelDifference("square"),
     PolynomialMKL(2, max_iter=5),
     GeneralizedMKL(max_iter=5),
+    ConvexLocalized(2, costs={"last": 2.0}),
     Localized(max_iter=5, l2=0.01),
     Projected({"a": 1, "a-2": 1, "last": 2}, max_iter=5),
 ]

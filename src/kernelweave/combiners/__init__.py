@@ -13,6 +13,7 @@ numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorit
 `nonlinear`       products, polynomials and differences of kernels (2.2.2); their kernels are in `forms`
 `gates`           gating models; what they read of a sample is in `inputs` (3.1)
 `localized`       weights that a gating model gives to each sample (chapter 3)
+`regional`        weights of their own for each of a few given regions: convex
 `projected`       kernels of learned projections (chapter 4); what is projected is in `feature_maps`
 `descent`         the descent that finds the parameters of nonlinear, localized and projected kernels
 `per_output`      a combiner of its own for each class, pair of classes or target
@@ -31,6 +32,7 @@ from .nonlinear import GeneralizedMKL, KernelDifference, PolynomialMKL, Product
 from .per_output import PerOutput
 from .programs import BinaryMKL, EasyMKL, LinearMKL
 from .projected import Projected
+from .regional import ConvexLocalized
 from .similarity import AlignmentWeights, FeatureSpaceMeasure, IdealKernelDistance, KLDivergence
 from .weighted import (
     AccuracyWeights,
@@ -52,6 +54,7 @@ __all__ = [
     "ClusterGate",
     "CombinedKernel",
     "Combiner",
+    "ConvexLocalized",
     "ConvexMKL",
     "CorrelationWeights",
     "DescentCombiner",

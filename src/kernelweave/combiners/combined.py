@@ -58,7 +58,12 @@ class Record:
 
 
 class ExplicitState(Record):
-    """Of explicit features: ``stack`` (the kernels, without samples), ``maps``, ``n_samples`` (of the fit)."""
+    """Of explicit features: ``stack`` (the kernels, without samples), ``maps``, ``n_samples`` (of the fit).
+
+    Coefficients of each kernel are those of `n_copies` of its features.
+    """
+
+    n_copies = 1
 
     _saved = Schema(
         {

@@ -514,6 +514,9 @@ class GateFunction:
             return compiled_pullback(self.gate, theta, codes, amplitudes, slopes)
         return self.gate.pullback(theta, codes, amplitudes, slopes)
 
+    def by_kernel(self, amplitudes: Any) -> Any:
+        return amplitudes
+
     @property
     def linear_kind(self) -> str | None:
         """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for programs of a device."""

@@ -190,6 +190,13 @@ def is_whole(there: np.ndarray) -> bool:
     return bool(there[:1, :1].all() if there.strides == (0, 0) else there.all())
 
 
+def needs_of(inputs: Any) -> dict[str, str]:
+    """What gating inputs need of a stack, see `Combiner.needs`."""
+    if isinstance(inputs, KernelMap) and inputs.n_landmarks is None:
+        return {"gram": "KernelMap without n_landmarks reads the kernel values of all pairs of samples"}
+    return {}
+
+
 class NoInputs(Source):
     reads_features = False
     source = None

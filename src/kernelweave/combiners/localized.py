@@ -66,7 +66,7 @@ from ..views import Views
 from .combined import ExplicitState, KernelsTimesAmplitudes, Record
 from .descent import DescentCombiner, KernelFamily, Learner, support_rows
 from .gates import SMALL, Gate, GateFunction, RegionGate, Softmax
-from .inputs import SCALINGS, GatingInputs, KernelMap, NoInputs
+from .inputs import SCALINGS, GatingInputs, NoInputs, needs_of
 from .weighted import WeightedSum
 
 
@@ -123,7 +123,28 @@ class ExplicitGates(ExplicitState):
             refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
 
-class GatedSum(KernelsTimesAmplitudes):
+class ReadsInputs(KernelsTimesAmplitudes):
+    """Amplitudes that are functions of gating inputs: `gate` is prepared, and `inputs` are fitted."""
+
+    gate: Gate
+    inputs: GatingInputs | NoInputs
+
+    def codes_of(self, views: Views) -> np.ndarray:
+        return self.gate.encode(self.inputs.transform(views))
+
+    def reads(self) -> np.ndarray:
+        return self.inputs.columns()
+
+    def replace(self, m: int, kernel: Kernel) -> None:
+        old = self.stack.kernels[m]
+        self.stack.replace(m, kernel)
+        self.inputs.replace(old, kernel)
+
+    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        return [*self.stack.lookups(self.active), *self.inputs.lookups()]
+
+
+class GatedSum(ReadsInputs):
     """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates."""
 
     shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
@@ -208,9 +229,6 @@ class GatedSum(KernelsTimesAmplitudes):
             present = self.stack.presence(views, self.active)
         return self.gates_at(self.codes_of(views), present)
 
-    def codes_of(self, views: Views) -> np.ndarray:
-        return self.gate.encode(self.inputs.transform(views))
-
     def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
         present = np.tile(self.active, (len(codes), 1)) if present is None else present
         return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
@@ -271,17 +289,6 @@ class GatedSum(KernelsTimesAmplitudes):
     def restrict(self, index: np.ndarray) -> GatedSum:
         gates = None if self.gates is None else self.gates[index]
         return self._over(self.stack.restrict(index, self.active), gates=gates)
-
-    def reads(self) -> np.ndarray:
-        return self.inputs.columns()
-
-    def replace(self, m: int, kernel: Kernel) -> None:
-        old = self.stack.kernels[m]
-        self.stack.replace(m, kernel)
-        self.inputs.replace(old, kernel)
-
-    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        return [*self.stack.lookups(self.active), *self.inputs.lookups()]
 
     def attributes(self) -> Mapping[str, Any]:
         found = self.gating_coefficients()
@@ -530,9 +537,7 @@ class GatedCombiner(DescentCombiner):
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         """Whole matrices for kernel values to all samples; samples and solves where features do not suffice."""
-        name, found = type(self).__name__, dict[str, str]()
-        if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
-            found["gram"] = "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
+        name, found = type(self).__name__, needs_of(self.inputs)
         if self.gating is not None and self.gating.per_sample:
             found["samples"] = f"{type(self.gating).__name__} has parameters of its own for each training sample"
         if self.optimizer != "lbfgs":

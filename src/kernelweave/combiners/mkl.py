@@ -46,6 +46,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ from ..solvers.weights.sets import GroupBall, Simplex, WeightSet
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import Choice, Constraints, Exactly, Number, Whole, check_parameters, shown
 from .base import Combiner, NamedNumbers, as_numbers, entries_of
+from .combined import CombinedKernel
 from .weighted import WeightedSum
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
@@ -159,6 +161,7 @@ class WeightProblem:
 
 
 Tell = Callable[[Bundle], None]  # after each evaluation
+Make = Callable[[np.ndarray], Any]  # a combined kernel with these weights
 WeightResult = Bundle  # the cuts, the best point and the certified gap
 
 
@@ -188,20 +191,28 @@ class OptimalWeights(NamedNumbers, Combiner):
         """The weights x, by evaluations of `problem` with a call of `tell` after each, to a relative gap of `tol`."""
         return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
-    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
         check_parameters(self)
         costs = self.costs_of(stack)
+        self.costs_ = pd.Series(costs, stack.names)
+        return self._optimal(stack, machine, control, costs, partial(self.kernel, stack))
+
+    def _optimal(
+        self, stack: TrainingStack, machine: Machine, control: FitControl, costs: np.ndarray, make: Make
+    ) -> Any:
+        """The combined kernel that `make` makes of the optimal weights, one for each of the costs."""
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         scale = costs**-2.0
-        factor = self.kernel(stack, scale / stack.n_kernels).scaling()
+        factor = make(scale / stack.n_kernels).scaling()
         problem = WeightProblem(stack, machine, scale, factor, control.max_steps)
         found = self.minimize(
             problem, costs, control.tol, lambda bundle: control.report(len(problem.history), self.max_iter)
         )
         point = found.best.point
-        kernel = self.kernel(stack, problem.scale * point)
+        eta = problem.scale * point
+        kernel = make(eta)
         final = kernel.scaling()
-        solution = problem.finish(kernel.theta, final, control.tol)
+        solution = problem.finish(eta, final, control.tol)
         reached = found.upper
         if np.array_equal(factor, final):
             reached = solution.objective + found.feasible.penalty(point)
@@ -210,7 +221,6 @@ class OptimalWeights(NamedNumbers, Combiner):
         small = control.tol * stack.size_of(reached, machine, problem.least)
         if not found.converged and gap > small and solution.coef.any():  # without any J = 0 whatever the weights are
             self._warn(len(problem.history) - 1, gap, size, control.tol)
-        self.costs_ = pd.Series(costs, stack.names)
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
 
     def for_kernels(self, names: list[str], kept: list[str]) -> OptimalWeights:

@@ -390,7 +390,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         if list(self.feature_coef_) != self.kernel_names_:
             refuse(f"{path}.feature_coef_", "has other names than the kernels")
         for coef, found in zip(self.feature_coef_.values(), first.maps, strict=True):
-            expect(found.n_features, len(coef), f"{path}.feature_coef_", "features")
+            expect(first.n_copies * found.n_features, len(coef), f"{path}.feature_coef_", "features")
         if isinstance(state, OutputStates):
             n_features = sum(len(coef) for coef in self.feature_coef_.values())
             for place, (own, rows) in enumerate(zip(state.states, state.rows, strict=True)):
@@ -398,7 +398,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
                     refuse(f"{path}._state.states[{place}]", "has no explicit features, as others have")
                 where = f"{path}._state.rows[{place}]"
                 check_whole(rows, where, below=n_features, of="features")
-                expect(sum(found.n_features for found in own.maps), len(rows), where, "features")
+                expect(own.n_copies * sum(found.n_features for found in own.maps), len(rows), where, "features")
 
 
 def _table(rows: list[dict[str, float]]) -> pd.DataFrame:

@@ -193,6 +193,8 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         Mean weights of the training samples, where weights depend on the sample; see `gating_summary`.
     gating_coef_, gating_intercept_ : DataFrame of shape (n_inputs, n_kernels) and Series
         Slopes and biases of the gates' scores, with the gates `Softmax` and `Sigmoid`.
+    region_weights_ : DataFrame of shape (n_regions, n_kernels)
+        With the combiner `ConvexLocalized`: the weights of each region.
     projections_, feature_importance_ : dict from kernel name to DataFrame and to Series
         With the combiner `Projected`: the matrix W_m, features by components, and the lengths of its rows.
     gating_projection_ : DataFrame of shape (n_inputs, n_gating_components)

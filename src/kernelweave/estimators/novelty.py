@@ -46,8 +46,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         As in `MKLClassifier`, where it says why `duality_gap_` is NaN with a kernel that is not positive semidefinite;
         the objective is not positive here.
     n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
-        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
-        `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_`, `coef_`,
+        `region_weights_`, `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i``, which add up to 1.
     offset_ : float

@@ -59,8 +59,8 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`, where it says why `duality_gap_` is NaN with a kernel that is not positive semidefinite.
     C_, gcv_, n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
-        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
-        `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_`, `coef_`,
+        `region_weights_`, `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
         ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
         some target, and has 0 for the others.

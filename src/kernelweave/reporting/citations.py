@@ -103,6 +103,15 @@ REFERENCES = {
         f"Proceedings of the 25th {_ICML}",
         2008,
     ),
+    "convex-localized": Reference(
+        "lei2016localized",
+        "inproceedings",
+        ("Lei, Y.", "Binder, A.", "Dogan, U.", "Kloft, M."),
+        "Localized multiple kernel learning: a convex approach",
+        "Proceedings of the 8th Asian Conference on Machine Learning",
+        2016,
+        (("volume", "63"), ("series", "Proceedings of Machine Learning Research"), ("pages", "81--96")),
+    ),
     "localized-regression": Reference(
         "gonen2010regression",
         "inproceedings",
@@ -330,6 +339,7 @@ OF_COMBINERS: dict[type, tuple[str, ...]] = {
     combiners.PolynomialMKL: ("polynomial", "thesis"),
     combiners.GeneralizedMKL: ("generalized", "thesis"),
     combiners.KernelDifference: ("difference",),
+    combiners.ConvexLocalized: ("convex-localized",),
     combiners.Localized: ("localized", "thesis"),
     combiners.Projected: ("projected", "sldr", "thesis"),
 }

@@ -101,6 +101,7 @@ _COMBINERS: dict[type, str] = {
     combiners.GeneralizedMKL: "generalized multiple kernel learning",
     combiners.KernelDifference: "the difference of two kernels",
     combiners.Product: "the product of the kernels",
+    combiners.ConvexLocalized: "convex localized multiple kernel learning (weights for each region of the samples)",
     combiners.Localized: "localized multiple kernel learning (weights that differ from sample to sample)",
     combiners.Projected: "learned projections of each view",
 }

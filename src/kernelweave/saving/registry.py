@@ -55,10 +55,10 @@ _MODULES = {
     "LossMachine OneClassMachine OneVsAllMachine OneVsOneMachine PosteriorMachine RegressionMachine "
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine SurvivalMachine "
     "TargetsMachine",
-    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexMKL CorrelationWeights "
-    "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
-    "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
-    "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
+    "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL "
+    "CorrelationWeights EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate "
+    "GeneralizedMKL GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL "
+    "Localized LpMKL Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
@@ -66,6 +66,7 @@ _MODULES = {
     "combiners.forms": "AugmentedStack",
     "combiners.nonlinear": "DifferenceState",
     "combiners.localized": "ExplicitGates GatedStack",
+    "combiners.regional": "ExplicitRegions GivenRegions RegionalStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor MKLSurvival "

@@ -11,6 +11,7 @@ needed by                       operations
 all weights                     `sum`, `scaling`
 learned weights                 `sums`
 localized kernels               `coded`, `gates`, `gated`, `open_counts`, `gate_spread`
+weights of regions              `coded`, `in_regions`, and of that stack `scaling`, `sums`, `gate_totals`
 localized and projected ones    `descent`, `split`, `parts`, `sample`, `mean_of`, `terms`
 products, polynomials           `elementwise`
 determinants, conic solvers     `gram`, `matrices`
@@ -359,6 +360,14 @@ class TrainingStack(ABC):
     @abstractmethod
     def gated(self, function: Any, gates: Any, at: Any, out: np.ndarray | None = None) -> Operand:
         """The operand of sum_m g_m(x) k_m(x, z) g_m(z), of kernels at other points where `at` has some."""
+
+    @abstractmethod
+    def in_regions(self, function: Any) -> TrainingStack:
+        """The same stack, where `sums` are sum_j c_j(x) (sum_m eta_mj k_m(x, z)) c_j(z), of codes and with c_j given.
+
+        `scaling` and `sums` then take a weight for each kernel and region: those of the first kernel, then those of
+        the second. c is `function`, with an output for each region in the place of a gate for each kernel.
+        """
 
     @abstractmethod
     def open_counts(self, function: Any) -> np.ndarray:

@@ -29,6 +29,7 @@ from ..validation import blamed_on, is_count
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, missing_factor
 from .descent import DescentRun, Loop, NestedDescent, Watch
 from .held_out import ExactPart, held_out_positions, positions_of_parts
+from .regional import region_factors, warn_of_no_view
 
 # A centred kernel with less than this share of the norm that it had is constant up to rounding.
 CONSTANT = 1e-10
@@ -38,6 +39,7 @@ class ExactStack(KernelStack, TrainingStack):
     """Kernels without approximation, samples in memory; attributes are those of both bases."""
 
     targets: np.ndarray | None = None
+    memberships: np.ndarray | None = None  # of samples in regions, of shape (n_samples, n_regions), see `in_regions`
 
     @classmethod
     def _of(cls, stack: KernelStack) -> Self:
@@ -54,10 +56,21 @@ class ExactStack(KernelStack, TrainingStack):
         part = self._of(super().subset(rows))
         part.targets = None if self.targets is None else self.targets[rows]
         part.codes, part.chosen = None if self.codes is None else self.codes[rows], rows
+        part.memberships = None if self.memberships is None else self.memberships[rows]
         return part
 
     def scaling(self, eta: np.ndarray, missing: str = "refuse", owner: str = "") -> np.ndarray:
-        return missing_factor(self.names, eta, self.present, self.support, missing, owner)
+        if self.memberships is None:
+            return missing_factor(self.names, eta, self.present, self.support, missing, owner)
+        by_region = eta.reshape(self.n_kernels, -1)
+        warn_of_no_view(self.names, by_region, self.present, self.memberships, self.support)
+        return self.memberships * region_factors(by_region, self.present)
+
+    def in_regions(self, function: Any) -> Self:
+        other, n_regions = copy(self), len(function.active)
+        everywhere = np.ones((self.n_samples, n_regions), dtype=bool)
+        other.memberships = function.gate.values(function.fixed, self.codes, everywhere, function.tol)
+        return other
 
     def unscaled(self) -> np.ndarray:
         return np.ones(self.n_samples)
@@ -401,7 +414,7 @@ class Matrices(ExactStack):
         return function is not None and self.repairs[m].trusted
 
     def sums(self, scaling: np.ndarray | None = None) -> MatrixSums:
-        found = MatrixSums(self)
+        found = (MatrixSums if scaling is None or scaling.ndim == 1 else RegionalMatrixSums)(self)
         found.scale(self.unscaled() if scaling is None else scaling)
         return found
 
@@ -541,6 +554,31 @@ class MatrixSums(ExactSums):
         if self.factor is None:
             return images(self.matrices, coef)
         return images(self.matrices, self.factor[:, None] * coef).scaled(self.factor)
+
+
+class RegionalMatrixSums(MatrixSums):
+    """sum_j F_j (sum_m eta_mj K_m) F_j, with a scaling F_j for each region j; a weight for each kernel and region."""
+
+    factor: np.ndarray
+
+    def scale(self, scaling: np.ndarray) -> None:
+        self.factor = scaling
+
+    def at(self, eta: np.ndarray) -> np.ndarray:
+        roots = np.sqrt(eta.reshape(self.n_kernels, -1))
+        for j, factor in enumerate(self.factor.T):
+            sum_kernels(self.matrices, factor[:, None] * roots[:, j], out=self._K, add=j > 0)
+        return self._K
+
+    def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Images:
+        coef = self._coef(outputs)
+        columns, rows = np.nonzero(coef.T)
+        values = np.zeros((self.n_kernels, self.factor.shape[1], len(rows)))
+        for j, factor in enumerate(self.factor.T):
+            scaled = factor[:, None] * coef
+            inside = scaled[rows, columns] != 0.0
+            values[:, j, inside] = images(self.matrices, scaled).values * factor[rows[inside]]
+        return Images(rows, columns, coef[rows, columns], values.reshape(-1, len(rows)))
 
 
 def _weighted(tiles: dict[int, Tile], eta: np.ndarray) -> Tile:

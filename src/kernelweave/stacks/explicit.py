@@ -69,6 +69,7 @@ from .localized import (
     projection_problem,
     totals_of,
 )
+from .regional import RegionAmplitudes, in_copies, wide_weights
 
 SMALL = 1e-12  # of the largest weight: the pass without weights is taken where one is smaller
 BEND_GAP, BEND_STEPS = 0.01, 50  # how exactly second derivatives are computed
@@ -129,7 +130,7 @@ class FeatureSums(WeightedSums):
     """Sums of kernels with explicit features; the scaling is the reference of `WeightAmplitudes`."""
 
     def __init__(self, stack: Features, scaling: np.ndarray):
-        self.stack, self.n_kernels = stack, stack.n_kernels
+        self.stack, self.n_kernels = stack, stack.n_weights
         self._reference, self._eta = scaling, np.zeros(self.n_kernels)
         self._vectors: np.ndarray | None = None
         self._bent: np.ndarray | None = None
@@ -151,10 +152,10 @@ class FeatureSums(WeightedSums):
         if (self._eta > SMALL * self._eta.max()).all():
             vectors = solution.image / root
         elif not machine.is_separable:
-            free = WeightAmplitudes(np.ones(self.n_kernels), self._reference)
+            free = self.stack.amplitudes(np.ones(self.n_kernels), self._reference)
             vectors = pulled_without_weights(self.at(self._eta), machine, solution.coef, free)
         else:
-            free = WeightAmplitudes(np.ones(self.n_kernels), self._reference)
+            free = self.stack.amplitudes(np.ones(self.n_kernels), self._reference)
             given = free, root * solution.coef, solution.intercept, NOTHING
             vectors = self.stack.engine.sum(sweep, *given).pulled
         self._vectors = vectors
@@ -166,7 +167,7 @@ class FeatureSums(WeightedSums):
     def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
         """From a least-squares problem with a column for each kernel and output."""
         engine, q, P = self.stack.engine, machine.n_outputs, self.n_kernels
-        free = WeightAmplitudes(np.ones(P), self._reference)
+        free = self.stack.amplitudes(np.ones(P), self._reference)
         if not machine.is_separable:
             return curvature_on_features(K, machine, solution.coef, free, found.vectors)
         root = self.stack.repeated(np.sqrt(self._eta))
@@ -261,11 +262,24 @@ class Features(TrainingStack):
     def n_features(self) -> int:
         return int(self.offsets[-1])
 
-    def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
-        return np.repeat(by_kernel, np.diff(self.offsets))[:, None]
+    @property
+    def n_weights(self) -> int:
+        """How many weights a sum has."""
+        return self.n_kernels
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """Where the features begin that each weight multiplies, and where the last ones end."""
+        return self.offsets
+
+    def repeated(self, by_weight: np.ndarray) -> np.ndarray:
+        return np.repeat(by_weight, np.diff(self.weighted))[:, None]
 
     def norms(self, vectors: np.ndarray) -> np.ndarray:
-        return np.stack([(vectors[span] ** 2).sum(axis=0) for span in spans_of(self.offsets)])
+        return np.stack([(vectors[span] ** 2).sum(axis=0) for span in spans_of(self.weighted)])
+
+    def amplitudes(self, eta: np.ndarray, reference: np.ndarray) -> Any:
+        return WeightAmplitudes(eta, reference)
 
     # Operands
 
@@ -283,7 +297,7 @@ class Features(TrainingStack):
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: Any = None) -> ExplicitKernel:
         reference = self.unscaled() if scaling is None else scaling
-        return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
+        return ExplicitKernel(self.engine, self.amplitudes(eta, reference), self.n_features)
 
     def sums(self, scaling: np.ndarray | None = None) -> FeatureSums:
         return FeatureSums(self, self.unscaled() if scaling is None else scaling)
@@ -312,6 +326,12 @@ class Features(TrainingStack):
 
     def gated(self, function: Any, gates: Any, at: Any, out: Any = None) -> ExplicitKernel:
         return ExplicitKernel(self.engine, function, self.n_features)
+
+    def in_regions(self, function: Any) -> RegionalFeatures:
+        self.prepare()
+        n_regions = len(function.active)
+        blocks = self.engine.replace(in_copies, n_regions)
+        return RegionalFeatures(self.reservoir, self.maps, blocks, self.n_samples, n_regions, function)
 
     def open_counts(self, function: Any) -> np.ndarray:
         return self.engine.sum(count_open, function)
@@ -559,6 +579,57 @@ class Features(TrainingStack):
         active = np.ones(self.n_kernels, dtype=bool) if active is None else active
         maps = [found if used else NoFeatures(found.n_features) for found, used in zip(self.maps, active, strict=True)]
         return Features(only_presence(self.reservoir, active), maps, None, self.n_samples)
+
+
+class RegionalFeatures(Features):
+    """Each kernel once for each region, with the features c_j(x) phi_m(x); all regions of a kernel side by side.
+
+    `function`, the memberships c, is None where the stack is only for new samples.
+    """
+
+    def __init__(
+        self,
+        reservoir: KernelStack,
+        maps: list[FeatureMap],
+        engine: Any,
+        n_samples: int,
+        n_regions: int,
+        function: Any = None,
+    ):
+        super().__init__(reservoir, maps, engine, n_samples)
+        self.n_regions, self.function = n_regions, function
+
+    @property
+    def offsets(self) -> np.ndarray:
+        return self.n_regions * super().offsets
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_kernels * self.n_regions
+
+    @property
+    def weighted(self) -> np.ndarray:
+        return np.cumsum([0, *np.repeat([found.n_features for found in self.maps], self.n_regions)])
+
+    def amplitudes(self, eta: np.ndarray, reference: np.ndarray) -> RegionAmplitudes:
+        return RegionAmplitudes(self.function, eta, reference)
+
+    def scaling(self, eta: np.ndarray, missing: str = "refuse", owner: str = "") -> np.ndarray:
+        by_kernel = eta.reshape(self.n_kernels, -1).sum(axis=1)
+        is_one = (super().scaling(by_kernel, missing, owner) == 1.0).all()
+        return np.ones(len(eta)) if is_one else eta
+
+    def unscaled(self) -> np.ndarray:
+        return np.zeros(self.n_weights)
+
+    def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
+        """One column for each region and output."""
+        wide = wide_weights(coef[self.offsets[m] : self.offsets[m + 1]], self.n_regions)
+        return self.maps[m].transform(views, present) @ wide
+
+    def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> RegionalFeatures:
+        kept = super().restrict(rows, active)
+        return RegionalFeatures(kept.reservoir, kept.maps, None, self.n_samples, self.n_regions)
 
 
 class NoFeatures(FeatureMap):

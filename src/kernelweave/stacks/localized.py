@@ -190,7 +190,7 @@ def totals_of(
         labels = np.zeros(a.shape[0], dtype=int) if n_classes == 1 else np.asarray(block.y[rows])
         members = place.asarray((labels == np.arange(n_classes)[:, None]).astype(np.float64))
         both = xp.concat([members, members * xp.astype(xp.any(c != 0.0, axis=1), xp.float64)])
-        a = xp.astype(a, xp.float64, copy=False)
+        a = xp.astype(amplitudes.by_kernel(a), xp.float64, copy=False)
         found.append([xp.sum(both, axis=1), *(both @ terms for terms in (a * a, a, xp.astype(a > 0.0, xp.float64)))])
 
     if isinstance(block, Block):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import Place
 from ..kernels.points import points_in_parts, points_pullback
-from ..kernels.tiles.stack import TileStack
+from ..kernels.tiles.stack import RepeatedTiles, TileStack
 from ..kernels.tiles.sums import TiledSum
 from ..machines import Solution
 from ..solvers.sums import Images
@@ -143,17 +143,19 @@ class Tiles(ExactStack):
 
 class TileSums(ExactSums):
     def __init__(self, stack: Tiles, scaling: np.ndarray):
-        self.n_kernels, self.n_samples = stack.n_kernels, stack.n_samples
-        self._tiles = stack.in_parts()
-        self._latest = self._start(scaling)
+        n_regions = 1 if scaling.ndim == 1 else scaling.shape[1]
+        self.n_kernels, self.n_samples = stack.n_kernels * n_regions, stack.n_samples
+        self._tiles = stack.in_parts() if n_regions == 1 else RepeatedTiles(stack.in_parts(), n_regions)
+        self._start(scaling)
 
-    def _start(self, scaling: np.ndarray) -> TiledSum:
-        left = np.repeat(scaling[:, None], self.n_kernels, axis=1)
-        return TiledSum(self._tiles, left, keeps_images=True)
+    def _start(self, scaling: np.ndarray) -> None:
+        by_region = scaling.reshape(self.n_samples, -1)
+        left = np.tile(by_region, (1, self.n_kernels // by_region.shape[1]))
+        self._scaling, self._latest = scaling, TiledSum(self._tiles, left, keeps_images=True)
 
     def scale(self, scaling: np.ndarray) -> None:
-        if not np.array_equal(scaling, self._latest.left[:, 0]):
-            self._latest = self._start(scaling)
+        if not np.array_equal(scaling, self._scaling):
+            self._start(scaling)
 
     def at(self, eta: np.ndarray) -> TiledSum:
         self._latest = self._latest.with_weights(eta)

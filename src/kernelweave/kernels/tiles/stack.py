@@ -103,6 +103,36 @@ class TileStack:
         return TileStack(new, self.place, cache_bytes=self.cache_bytes)
 
 
+class RepeatedTiles(TileStack):
+    """Each kernel several times, the copies of one beside each other; its values are computed once for all copies."""
+
+    def __init__(self, tiles: TileStack, n_copies: int):
+        sources = [source for source in tiles.sources for _ in range(n_copies)]
+        super().__init__(sources, tiles.place, cache_bytes=tiles.cache_bytes)
+        self.once, self.n_copies = tiles, n_copies
+
+    @property
+    def n_features(self) -> int:
+        return self.once.n_features
+
+    def images(
+        self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
+    ) -> Any:
+        """The copies of a kernel are further outputs of it."""
+        xp, (n, _, q), k = self.place.xp, V.shape, self.n_copies
+        chosen = None if kernels is None else sorted({m // k for m in kernels})
+        wide = xp.reshape(V, (n, self.once.n_kernels, k * q))
+        found = self.once.images(rows, columns, wide, chosen)
+        found = xp.reshape(found, (found.shape[0], self.n_kernels, q))
+        if kernels is None:
+            return found
+        among = np.isin(np.arange(self.n_kernels), kernels).astype(float)
+        return found * self.place.asarray(among)[None, :, None]
+
+    def subset(self, index: np.ndarray) -> RepeatedTiles:
+        return RepeatedTiles(self.once.subset(index), self.n_copies)
+
+
 # Sources of a fitted stack
 
 #: A kernel that is not known to be positive semidefinite is checked on so many samples: a principal submatrix of a

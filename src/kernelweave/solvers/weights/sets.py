@@ -7,6 +7,7 @@ set            x                                           smallest of l - 1/2 q
 `Budget`       sum(x) = k, 0 <= x <= 1                     l - 1/2 (sum of the k largest q_m)
 `GroupBall`    x >= 0, sum_g ||x_g||_p <= 1                l - 1/2 max_g ||q_g||_p*        with 1/p + 1/p* = 1
 `RootSimplex`  x >= 0, sum_m sqrt(x_m) >= 1                l + 1/2 / sum_m 1 / (-q_m)      where no q_m is positive
+`Separate`     x_g in a set of its own for each group g    l + sum_g (smallest of -1/2 q_g'x_g)
 =============  ==========================================  =====================================================
 
 The thesis swaps the exponents of the dual norm (section 2.2.1.2, Kloft et al.); it is (sum_m q_m^(p/(p-1)))^((p-1)/p).
@@ -15,7 +16,7 @@ The thesis swaps the exponents of the dual norm (section 2.2.1.2, Kloft et al.);
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -369,3 +370,51 @@ class RootSimplex(WeightSet):
         b[first], b[first + 1] = 1.0, -1.0
         A[first + 2, n + np.arange(n)] = -2.0 * n
         return A, b, [clarabel.NonnegativeConeT(1), *[clarabel.SecondOrderConeT(3)] * n]
+
+
+@dataclass(frozen=True)
+class Separate(WeightSet):
+    """The set { x : x_g in sets[g] for each group g }, of sets without a pull.
+
+    `groups` holds the group of each weight, 0 .. len(sets) - 1.
+
+    >>> balls = Separate([Simplex(np.zeros(2)), Simplex(np.zeros(1))], np.array([0, 1, 0]))
+    >>> balls.smallest(10.0, np.array([2.0, 6.0, 4.0]))
+    5.0
+    """
+
+    sets: Sequence[WeightSet]
+    groups: np.ndarray
+
+    def start(self) -> np.ndarray:
+        x = np.empty(len(self.groups))
+        for own, members in self._parts():
+            x[members] = own.start()
+        return x
+
+    def smallest(self, intercept: float, forms: np.ndarray) -> float:
+        return intercept + sum(own.smallest(0.0, forms[members]) for own, members in self._parts())
+
+    def clean(self, x: np.ndarray) -> np.ndarray:
+        """Where a solver leaves nothing of a group, which then does not matter, weights are those of the start."""
+        found = self.start()
+        for own, members in self._parts():
+            if x[members].max() > ZERO_GROUP / len(members):
+                found[members] = own.clean(x[members])
+        return found
+
+    def constraints(self) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+        given = [own.constraints() for own in self.sets]
+        n = len(self.groups)
+        A = np.zeros((sum(len(b) for _, b, _ in given), sum(a.shape[1] for a, _, _ in given)))
+        row, column = 0, n
+        for (own, b, _), (_, members) in zip(given, self._parts(), strict=True):
+            rows, n_helpers = slice(row, row + len(b)), own.shape[1] - len(members)
+            A[rows, members] = own[:, : len(members)]
+            A[rows, column : column + n_helpers] = own[:, len(members) :]
+            row, column = row + len(b), column + n_helpers
+        return A, np.concatenate([b for _, b, _ in given]), [cone for _, _, cones in given for cone in cones]
+
+    def _parts(self) -> Iterator[tuple[WeightSet, np.ndarray]]:
+        for g, own in enumerate(self.sets):
+            yield own, np.flatnonzero(self.groups == g)
