@@ -10,6 +10,7 @@ needed by                       operations
 ==============================  =======================================================================
 all weights                     `sum`, `scaling`
 learned weights                 `sums`
+learned widths                  `with_kernels`
 localized kernels               `coded`, `gates`, `gated`, `open_counts`, `gate_spread`
 localized and projected ones    `descent`, `split`, `parts`, `sample`, `mean_of`, `terms`
 products, polynomials           `elementwise`
@@ -191,7 +192,8 @@ class TrainingStack(ABC):
         they are in blocks.
     offers : frozenset of str
         The operations that not every stack has: "gram", "elementwise", "eigenvalues", "nested" (the machine is solved
-        at each step of a descent), "samples" (each sample may have parameters of its own).
+        at each step of a descent), "samples" (each sample may have parameters of its own), "kernels" (others over the
+        same samples may take their place, `with_kernels`).
     """
 
     names: list[str]
@@ -261,6 +263,12 @@ class TrainingStack(ABC):
     @abstractmethod
     def sums(self, scaling: np.ndarray | None = None) -> WeightedSums:
         """Such operands for many weights in turn; nothing is scaled by default."""
+
+    def with_kernels(
+        self, kernels: Sequence[tuple[str, int, Kernel]], *, keeps_matrices: bool = True
+    ) -> TrainingStack:
+        """Other kernels over the same samples, see `KernelStack.with_kernels`; of a stack that offers "kernels"."""
+        raise ValueError(f"{type(self).__name__} has no other kernels over its samples")
 
     @abstractmethod
     def n_support(self, solution: Solution) -> int | None:
