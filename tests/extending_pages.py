@@ -34,6 +34,7 @@ from kernelweave.combiners import (
     Product,
     Projected,
     SparseMKL,
+    WidthMKL,
 )
 
 FOLDER = Path(__file__).parents[1] / "docs" / "extending"
@@ -57,6 +58,7 @@ COMBINERS = [
     ElasticMKL(),
     GroupMKL(),
     SparseMKL(),
+    WidthMKL(),
     EasyMKL(),
     BinaryMKL(1),
     LinearMKL(criterion="alignment"),

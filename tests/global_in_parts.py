@@ -24,6 +24,7 @@ from kernelweave.combiners import (
     Mean,
     PerOutput,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import (
@@ -50,6 +51,7 @@ LEARNED = {
     "group": GroupMKL([0, 0, 1, 1]),
     "sparse": SparseMKL(),
     "selection": BinaryMKL(2),
+    "widths": WidthMKL(),
 }
 CLASSES = {  # combiners that compare classes
     "easy": EasyMKL(),

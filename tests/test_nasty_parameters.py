@@ -60,6 +60,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import (
@@ -208,6 +209,7 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
             Projected(1, max_iter=2),
             Projected(1, Softmax(), max_iter=2),
             SparseMKL(n_rounds=2),
+            WidthMKL(),
         )
     ),
     *((combiner, REGRESSION, X, Y) for combiner in (CorrelationWeights(cv=2), ErrorWeights(cv=2))),

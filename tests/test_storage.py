@@ -48,6 +48,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators.reuse import SharedFoldKernels, fit_path
 from kernelweave.estimators.training import lacking
@@ -101,6 +102,7 @@ COMBINERS = {
     "product": Product(),
     "projected": Projected(2, Softmax()),
     "sparse": SparseMKL(),
+    "widths": WidthMKL(0.3, 3.0),
 }
 FEWER = 800
 FEWEST = {"projected": 500}  # slow in both storages

@@ -380,6 +380,7 @@ def test_every_combined_kernel_of_the_package_is_here():
         "ProductKernel",
         "ProjectedKernel",
         "WeightedSum",
+        "WidthSum",
     }
 
 

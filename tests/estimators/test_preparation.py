@@ -45,6 +45,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.combiners.per_output import PerOutput
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
@@ -84,6 +85,7 @@ CLASSIFYING = [
     ElasticMKL(),
     GroupMKL({"both": ["a", "b"]}),
     SparseMKL(),
+    WidthMKL(),
     EasyMKL(),
     LinearMKL(),
     BinaryMKL(2),

@@ -7,12 +7,12 @@ another kind has one "width". As in `mkl`, every feasible C bounds the optimum f
 
     l(C) - 1/2 max_m sup_s q_ms(C) / d_m^2,        q_ms(C) = sum_r c_r' K_ms c_r.
 
-An optimum with finitely many widths exists (Argyriou, Micchelli and Pontil 2005: at most n + 2 kernels). Like Gehler and
-Nowozin (2008), columns are generated: `ConvexMKL` is the *master problem* over the kernels so far; the largest q_ms / d_m^2
-of each view under its C is the *sub-problem*, in one variable. Where it exceeds the level of the master, the largest
-q / d^2 of its own kernels, that Gaussian enters; kernels without a weight leave. The sub-problem is solved with a bound
-of q_ms that holds for all widths (`solvers.weights.widths`), so the fit ends with a gap of the infinite problem, by the
-bound above at the last C.
+Some optimal kernel is the sum of at most n + 1 of them (Argyriou, Micchelli and Pontil 2005). They are found one after
+the other, as by Gehler and Nowozin (2008): `ConvexMKL` is the *master problem* over the kernels so far; the largest
+q_ms / d_m^2 of each view under its C is the *sub-problem*, in one variable. Where it exceeds the level of the master,
+the largest of its own kernels, that Gaussian enters; kernels without a weight leave. The sub-problem is solved with a
+bound of q_ms that holds for all widths (`solvers.weights.widths`), so that the fit ends with a gap of the infinite
+problem, by the bound above at the best C.
 
 =====================  =================================================================
 Gehler and Nowozin     here
@@ -23,13 +23,14 @@ restricted master      `WeightProblem` over the columns (m, u)
 sub-problem            `largest_form`
 =====================  =================================================================
 
-The combined kernel is a `WeightedSum` of the model's own kernels, in which a Gaussian is the weighted sum of its widths.
+The combined kernel is a `WeightedSum` of the model's kernels, in which a Gaussian is the weighted sum of its widths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -95,11 +96,11 @@ class WidthMKL(OptimalWeights):
     Attributes
     ----------
     widths_ : DataFrame
-        ``kernel``, ``scale`` and ``weight`` of each Gaussian with a weight; `kernel_weights_` of the estimator are sums
-        over the widths of a kernel, and its `kernels_` have these widths.
+        ``scale`` and ``weight`` of each Gaussian with a weight, by kernel name; `kernel_weights_` of the estimator are
+        sums over the widths of a kernel, and its `kernels_` have these widths.
     profile_ : DataFrame
-        ``kernel``, ``scale`` and ``ratio`` of all widths that were looked at last: ``q_ms / d_m^2`` over the largest of
-        the kernels in use. It is 1 at the widths that have a weight, and by no more than the gap above 1 elsewhere.
+        ``scale`` and ``ratio`` of all widths that were looked at last, by kernel name: ``q_ms / d_m^2`` over the
+        largest of the kernels in use. It is about 1 at the widths that have a weight, and hardly above 1 anywhere.
     costs_ : Series
         d_m by kernel name.
 
@@ -108,7 +109,7 @@ class WidthMKL(OptimalWeights):
     ``tol`` of the estimator is the relative duality gap of the infinite problem, up to rounding of kernel values.
     Memory: the Gram matrices of the kernels in the master problem, twice where some of them leave; with
     ``storage="lazy"`` as `ConvexMKL` over as many kernels. Sub-problems take about 25 exponentials for each pair of
-    support vectors, view and round. Explicit features and ``missing="complete"`` have no other widths: take `ConvexMKL`.
+    support vectors, view and round. Explicit features and ``missing="complete"`` are of given widths: take `ConvexMKL`.
 
     For novelty detection the widest Gaussian has the smallest J, so nothing is learned there.
 
@@ -222,11 +223,19 @@ class WidthFamily:
         return WidthForms(lambda rows, others: self.gaussian.exponents_of(A[rows], A[others]), full[used])
 
 
+def _lower(cut: Evaluation) -> float:
+    return cut.intercept - 0.5 * float(cut.forms.max())
+
+
 class _Generation:
-    """The columns so far, the last master problem over them (`problem`, `bundle`), and the peaks of its sub-problems."""
+    """The columns so far, the last master problem over them, and its sub-problems' `peaks` under one solution, `cut`.
+
+    Of all solutions of the master the cut is that with the highest bound from below.
+    """
 
     problem: WeightProblem
     bundle: Bundle
+    cut: Evaluation
     peaks: dict[int, Peak]
     is_full = False
 
@@ -236,7 +245,8 @@ class _Generation:
         found = {m: WidthFamily.of(stack, m) for m in range(stack.n_kernels)}
         self.families = {m: family for m, family in found.items() if family is not None}
         self.factor = combiner.kernel(stack, costs**-2.0 / stack.n_kernels).scaling()
-        self.stack, self.history = stack, []
+        self.history: list[dict[str, float]] = []
+        self.stack = stack
         self.columns: list[Column] = [(m, 0.0) for m in range(stack.n_kernels)]
 
     def run(self) -> None:
@@ -245,12 +255,12 @@ class _Generation:
         lower, inner, weights = -np.inf, INNER_SHARE, None
         while True:
             self._solve_master(inner, weights)
-            bundle, best = self.bundle, self.bundle.best
-            level, size = float(best.forms.max()), bundle.size
+            bundle, cut = self.bundle, self.cut
+            level, size = float(cut.forms.max()), bundle.size
             self._find_peaks(level, 2.0 * SLACK * tol * size)
-            lower = max(lower, best.intercept - 0.5 * max([level, *(peak.bound for peak in self.peaks.values())]))
+            lower = max(lower, cut.intercept - 0.5 * max([level, *(peak.bound for peak in self.peaks.values())]))
             bundle.lower, bundle.tol = lower, tol
-            if bundle.converged or len(self.history) >= combiner.max_iter or not best.detail.coef.any():
+            if bundle.converged or len(self.history) >= combiner.max_iter or not cut.detail.coef.any():
                 return
             new = [m for m, peak in self.peaks.items() if peak.value > level + 2.0 * ENTERS * tol * size]
             if new:
@@ -259,7 +269,7 @@ class _Generation:
                 if self.is_full:
                     return
             elif inner > FINEST:  # one solution bounds less than the cuts of several, until the weights are exact
-                inner, weights = INNER_SHARE * inner, best.point
+                inner, weights = INNER_SHARE * inner, bundle.best.point
             else:
                 return
 
@@ -270,16 +280,21 @@ class _Generation:
         if weights is not None:
             problem.last, first_gap = self.problem.last, INNER_SHARE * self.bundle.gap
 
+        found: list[Evaluation] = []
+
         def evaluate(point: np.ndarray, gap: float | None) -> Evaluation:
-            return problem.evaluate(point, first_gap if gap is None else gap)
+            evaluation = problem.evaluate(point, first_gap if gap is None else gap)
+            found[:] = [max(*found, evaluation, key=_lower)] if found else [evaluation]
+            return evaluation
 
         most, simplex = self.combiner.max_iter, _Simplex(np.zeros(len(scale)), first=weights)
         left, control = max(1, most - len(self.history)), self.control
         self.problem = problem
         self.bundle = minimize_newton(evaluate, simplex, tol, left, lambda _: control.report(len(self.history), most))
+        self.cut = found[0]
 
     def _find_peaks(self, level: float, slack: float) -> None:
-        coef = self.factor[:, None] * self.bundle.best.detail.coef
+        coef = self.factor[:, None] * self.cut.detail.coef
         self.peaks = {
             m: largest_form(family.forms(coef / self.costs[m]), *self.range, level, slack)
             for m, family in self.families.items()
@@ -308,36 +323,35 @@ class _Generation:
     # What is found
 
     def widths(self, eta: np.ndarray) -> pd.DataFrame:
-        rows = [
-            (self.base.names[m], self.families[m].scale(u), weight)
-            for (m, u), weight in sorted(zip(self.columns, eta.tolist(), strict=True))
-            if m in self.families and weight > 0.0
-        ]
-        return pd.DataFrame(rows, columns=["kernel", "scale", "weight"])
+        found = [(m, self.families[m].scale(u), weight) for m, u, weight in self._weighted(eta)]
+        return self._table(found, "scale", "weight")
 
     def profile(self) -> pd.DataFrame:
-        level = float(self.bundle.best.forms.max())
-        tables = [
-            pd.DataFrame(
-                {
-                    "kernel": self.base.names[m],
-                    "scale": self.families[m].scale(peak.points),
-                    "ratio": peak.values / level if level > 0.0 else np.zeros(len(peak.values)),
-                }
-            )
+        level = float(self.cut.forms.max()) or 1.0
+        found = [
+            (m, self.families[m].scale(u), value / level)
             for m, peak in self.peaks.items()
+            for u, value in zip(peak.points.tolist(), peak.values.tolist(), strict=True)
         ]
-        empty = pd.DataFrame({"kernel": [], "scale": [], "ratio": []})
-        return pd.concat(tables, ignore_index=True) if tables else empty
+        return self._table(found, "scale", "ratio")
+
+    def _weighted(self, eta: np.ndarray) -> list[tuple[int, float, float]]:
+        """Kernel, width and weight of the Gaussians that have one."""
+        rows = [(m, u, weight) for (m, u), weight in zip(self.columns, eta.tolist(), strict=True)]
+        return sorted(row for row in rows if row[0] in self.families and row[2] > 0.0)
+
+    def _table(self, rows: list[tuple[int, float, float]], *columns: str) -> pd.DataFrame:
+        index = pd.Index([self.base.names[m] for m, *_ in rows], name="kernel")
+        return pd.DataFrame(np.array([values for _, *values in rows]).reshape(-1, 2), index, list(columns))
 
     def combined(self, eta: np.ndarray) -> WidthSum:
         """The weighted sum of the model's own kernels, a Gaussian being the weighted sum of its widths."""
-        owners = np.array([m for m, _ in self.columns])
-        totals = np.bincount(owners, eta, self.base.n_kernels)
-        named = []
-        for m, (name, own) in enumerate(zip(self.base.names, self.base.kernels, strict=True)):
-            widths = [(u, eta[place]) for place, (h, u) in enumerate(self.columns) if h == m and eta[place] > 0.0]
-            if m in self.families and widths and widths != [(0.0, totals[m])]:
-                own = weighted([self.families[m].at(u) for u, _ in widths], [w / totals[m] for _, w in widths])
-            named.append((name, m, own))
+        totals = np.bincount([m for m, _ in self.columns], eta, self.base.n_kernels)
+        kernels = list(self.base.kernels)
+        for m, rows in groupby(self._weighted(eta), key=lambda row: row[0]):
+            found = list(rows)
+            if [u for _, u, _ in found] != [0.0]:
+                shares = [1.0 if len(found) == 1 else weight / totals[m] for *_, weight in found]
+                kernels[m] = weighted([self.families[m].at(u) for _, u, _ in found], shares)
+        named = [(name, m, kernel) for m, (name, kernel) in enumerate(zip(self.base.names, kernels, strict=True))]
         return self.combiner.kernel(self.base.with_kernels(named, keeps_matrices=False), totals)

@@ -264,9 +264,7 @@ class TrainingStack(ABC):
     def sums(self, scaling: np.ndarray | None = None) -> WeightedSums:
         """Such operands for many weights in turn; nothing is scaled by default."""
 
-    def with_kernels(
-        self, kernels: Sequence[tuple[str, int, Kernel]], *, keeps_matrices: bool = True
-    ) -> TrainingStack:
+    def with_kernels(self, kernels: Sequence[tuple[str, int, Kernel]], *, keeps_matrices: bool = True) -> Any:
         """Other kernels over the same samples, see `KernelStack.with_kernels`; of a stack that offers "kernels"."""
         raise ValueError(f"{type(self).__name__} has no other kernels over its samples")
 

@@ -118,8 +118,7 @@ def largest_form(forms: WidthForms, low: float, high: float, level: float, slack
     values, slopes, bends = (each[0] for each in forms.along(points[None, :]))
     seen = [points], [values]
     ends = np.stack([points[:-1], points[1:]])
-    at_ends = np.stack([values[:-1], values[1:]]), np.stack([slopes[:-1], slopes[1:]])
-    bounds = _bounds(ends, *at_ends, bends)
+    bounds = _bounds(ends, np.stack([values[:-1], values[1:]]), np.stack([slopes[:-1], slopes[1:]]), bends)
     settled = -np.inf
     while True:
         points, values = np.concatenate(seen[0]), np.concatenate(seen[1])
@@ -134,8 +133,8 @@ def largest_form(forms: WidthForms, low: float, high: float, level: float, slack
         found, slopes, bends = forms.along(chains)
         seen[0].append(chains[:, 1])
         seen[1].append(found[:, 1])
-        ends, *at_ends = (np.concatenate([each[:, :2], each[:, 1:]]).T for each in (chains, found, slopes))
-        bounds = _bounds(ends, *at_ends, bends.T.ravel())
+        ends, at_ends, rises = (np.concatenate([each[:, :2], each[:, 1:]]).T for each in (chains, found, slopes))
+        bounds = _bounds(ends, at_ends, rises, bends.T.ravel())
     order = np.argsort(points)
     bound = max(float(values[best]), float(settled), float(bounds.max(initial=-np.inf)))
     return Peak(float(points[best]), float(values[best]), bound, points[order], values[order])
