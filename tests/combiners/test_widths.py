@@ -155,6 +155,8 @@ def test_predictions_are_those_of_the_widths_as_kernels_of_their_own(normalize, 
     assert abs(given.objective_ - model.objective_) <= 1e-4 * model.objective_
     assert_allclose(model.decision_function(new), given.decision_function(new), atol=2e-3)
     assert_allclose(model.kernel_weights(new).sum(axis=1), given.kernel_weights(new).sum(axis=1), rtol=1e-9)
+    # the largest form of all widths is the level of those in use, whatever scales the coefficients of samples
+    assert model.combiner_.profile_["ratio"].max() == pytest.approx(1.0, abs=1e-3)
     parts = model.contributions(new)
     assert_allclose(parts.sum(axis=1), model.decision_function(new), atol=1e-9)
     assert list(parts.columns)[:3] == ["a", "b", "line"]

@@ -55,6 +55,17 @@ def test_the_bound_holds_between_points():
             assert max(second) <= bends[place, 0] + 5.0 * h**2 * np.abs(C).sum() ** 2 + 1e-5
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_bend_of_one_pair_is_exact(sign):
+    """2 w g(t) of a pair, whose largest value is at a turn where the interval holds one."""
+    C = np.array([[1.0], [sign]])
+    forms = WidthForms(lambda rows, others: (1.0 - np.eye(2))[rows, others], C)
+    for ends in ([-1.0, 1.0], [-1.0, 0.0], [0.0, 1.0], [0.6, 2.0], [-3.0, -0.6]):
+        t = np.exp(-2.0 * np.linspace(*ends, 20_001))
+        largest = (2.0 * sign * 4.0 * t * (t - 1.0) * np.exp(-t)).max()
+        assert forms.along(np.array([ends]))[2].item() == pytest.approx(largest, abs=1e-6)
+
+
 def test_the_largest_form_is_found_to_the_slack():
     for seed in range(5):
         e, C, forms = problem(40, seed=seed)
