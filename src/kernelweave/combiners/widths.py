@@ -79,7 +79,7 @@ class WidthMKL(OptimalWeights):
     whatever widths in the range gets below it. A few widths have a weight, mostly one to three for each view. It is for
     the question which scale of a view carries the signal, and where no width is known beforehand. It is not a way
     around validation: J is about the training samples, and with a large C it favours widths that are too narrow. One
-    width for each view chosen by cross-validation is as good where there is one view, see docs/methods/widths.
+    width chosen by cross-validation was a little better on average (docs/methods/widths.md).
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ class WidthMKL(OptimalWeights):
     -----
     ``tol`` of the estimator is the relative duality gap of the infinite problem, up to rounding of kernel values.
     Memory: the Gram matrices of the kernels in the master problem, twice where some of them leave; with
-    ``storage="lazy"`` as `ConvexMKL` over as many kernels. Sub-problems take about 25 exponentials for each pair of
-    support vectors, view and round. Explicit features and ``missing="complete"`` are of given widths: take `ConvexMKL`.
+    ``storage="lazy"`` as `ConvexMKL` over as many kernels. Sub-problems take some dozens of exponentials for each pair
+    of support vectors, view and round. Explicit features and ``missing="complete"`` take given widths: `ConvexMKL`.
 
     For novelty detection the widest Gaussian has the smallest J, so nothing is learned there.
 
