@@ -10,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from combined_properties import check_combined_kernel
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, FitControl, FixedWeights, WidthMKL
 from kernelweave.combiners.widths import WidthFamily
-from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial, Precomputed
+from kernelweave.estimators.kernel_lists import fitted_views, kernels_by_view
+from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Pairwise, Polynomial, Precomputed
 from kernelweave.kernels.normalization import NORMALIZATIONS
 from kernelweave.machines import BinaryMachine, RegressionMachine
 from kernelweave.model_selection import ResponseSurfaceSearchCV
@@ -308,3 +309,18 @@ def test_constants_and_sums_keep_their_widths():
     kernels = [("sum", Gaussian([0]) + Constant(1.0)), ("a", Gaussian([0]))]
     model = MKLClassifier(kernels, WidthMKL()).fit(X, TWO)
     assert set(model.combiner_.profile_.index) == {"a"}
+
+
+def test_sums_have_the_view_of_their_parts():
+    """By which reports name it, whatever the kernel is called."""
+    assert (0.5 * Gaussian("v") + 0.5 * Gaussian("v", 2.0)).view == "v"
+    several = [
+        Gaussian("v") + Linear("w"),
+        Gaussian("v") * Pairwise(Linear(), first="v", second="w"),
+        Linear([0]) + 1.0,
+    ]
+    assert all(kernel.view is None for kernel in [*several, Linear([0]) * Gaussian([0])])
+    data = stack_views({"v": X[:, :2], "w": X[:, 2:]})
+    model = MKLClassifier([("other", Gaussian("v")), Linear("w")], WidthMKL(), C=30.0).fit(data, TWO)
+    assert len(model.kernels_[0].parts()) > 1
+    assert fitted_views(model).keys() == {"v", "w"} and kernels_by_view(model)["v"] == ["other"]

@@ -122,9 +122,10 @@ class _Pair(Kernel):
 
     @property
     def view(self) -> Any:
-        """The name of the view that all parts read; None where it is not one."""
-        views = {part.view for part in (self.first, self.second) if hasattr(part, "view")}
-        return next(iter(views)) if len(views) == 1 and all(isinstance(view, str) for view in views) else None
+        """The name of the view that both parts read, beside constants; None where it is not one."""
+        parts = [part for part in (self.first, self.second) if not isinstance(part, Constant)]
+        views = [getattr(part, "view", None) for part in parts]
+        return views[0] if views and all(isinstance(view, str) and view == views[0] for view in views) else None
 
     @property
     def positive_semidefinite(self) -> bool:
