@@ -35,6 +35,7 @@ from kernelweave.combiners import (
     Product,
     Projected,
     SparseMKL,
+    WidthMKL,
 )
 
 FOLDER = Path(__file__).parents[1] / "docs" / "extending"
@@ -59,6 +60,7 @@ COMBINERS = [
     ElasticMKL(),
     GroupMKL(),
     SparseMKL(),
+    WidthMKL(),
     EasyMKL(),
     BinaryMKL(1),
     LinearMKL(criterion="alignment"),

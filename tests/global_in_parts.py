@@ -25,6 +25,7 @@ from kernelweave.combiners import (
     Mean,
     PerOutput,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import (
@@ -52,6 +53,7 @@ LEARNED = {
     "regional": ConvexLocalized(2),
     "sparse": SparseMKL(),
     "selection": BinaryMKL(2),
+    "widths": WidthMKL(),
 }
 CLASSES = {  # combiners that compare classes
     "easy": EasyMKL(),

@@ -43,6 +43,8 @@ def check_kernel(kernel, X, tolerance=1e-9):
             check_pullback(fitted, A)
         if fitted.has_width:
             check_width(fitted, A)
+        if fitted.has_exponents:
+            check_exponents(fitted, A, close)
     for normalize in NORMALIZATIONS:
         check_parts(kernel, views, normalize, tolerance)
 
@@ -157,3 +159,11 @@ def check_width(fitted, A):
     other = fitted.learned_from(3.0 * A, np.ones(len(A)))
     assert type(other) is type(fitted) and np.isfinite(other.gram_of(A)).all()
     np.testing.assert_array_equal(fitted.gram_of(A), before)
+
+
+def check_exponents(fitted, A, close):
+    """k = exp(-e), and e falls with the square of the width of copies."""
+    e, scale, other = fitted.exponents_of(A[:5], A), fitted.scale_, fitted.at_scale(2.0 * fitted.scale_)
+    assert_allclose(np.exp(-e), fitted.cross_of(A[:5], A), **close, err_msg="exponents_of")
+    assert_allclose(np.exp(-0.25 * e), other.cross_of(A[:5], A), **close, err_msg="at_scale")
+    assert fitted.scale_ == scale and other is not fitted and other.get_params()["scale"] == other.scale_

@@ -42,6 +42,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
@@ -348,6 +349,13 @@ MODELS = {
     "regions": classifier(y=THREE, combiner=ConvexLocalized(2, inputs=[0, 1], costs={"gaussian": 2.0})),
     "regions, given": classifier(X=np.abs(A), new=np.abs(NEW), combiner=ConvexLocalized([2, 3], p=1)),
     "regions per class": classifier(y=THREE, combiner=ConvexLocalized(2), weights="per-class"),
+    "widths": classifier([Linear(), Gaussian([0, 1]), Gaussian([2, 3])], combiner=WidthMKL(), C=30.0),
+    "widths per class": classifier(
+        [Gaussian([0, 1]), Gaussian([2, 3])], THREE, combiner=WidthMKL(), weights="per-class", multiclass="one-vs-all"
+    ),
+    "widths, precomputed": on_frame(
+        [Precomputed(GRAM, "id"), Gaussian("v")], combiner=WidthMKL(costs={"v": 0.3}), missing=[(3, "id")]
+    ),
     "weights per pair": classifier(y=THREE, combiner=ConvexMKL(), weights="per-class"),
     "weights per class": classifier(y=THREE, combiner=LpMKL(), weights="per-class", multiclass="one-vs-all"),
     "weights per pair, precomputed": classifier(

@@ -19,6 +19,7 @@ from kernelweave import (
     MKLClassifier,
     MKLOneClass,
     MKLRegressor,
+    MKLSurvival,
     cluster,
     combiners,
     estimators,
@@ -63,6 +64,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import (
@@ -101,6 +103,7 @@ from kernelweave.reduction import (
     SubspaceKernel,
     UserGraph,
 )
+from kernelweave.survival import outcome
 
 
 class Odd:
@@ -172,6 +175,8 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (MKLClassifier(TWO_KERNELS, machine="least-squares", multiclass="one-vs-all"), ITSELF, X, Y),
     (MKLRegressor(TWO_KERNELS), ITSELF, X, Y),
     (MKLOneClass(TWO_KERNELS), ITSELF, X, None),
+    (MKLSurvival(TWO_KERNELS), ITSELF, X, outcome(1.0 + np.arange(N), Y > 0)),
+    (MKLSurvival(TWO_KERNELS, loss="ranking"), ITSELF, X, outcome(1.0 + np.arange(N), Y > 0)),
     (KernelVoting(), ITSELF, X, Y),
     (KernelSAMME(), ITSELF, X, Y),
     (SparseLargeMarginClassifier(2, max_iter=3), ITSELF, X, Y),
@@ -212,6 +217,7 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
             Projected(1, max_iter=2),
             Projected(1, Softmax(), max_iter=2),
             SparseMKL(n_rounds=2),
+            WidthMKL(),
         )
     ),
     *((combiner, REGRESSION, X, Y) for combiner in (CorrelationWeights(cv=2), ErrorWeights(cv=2))),

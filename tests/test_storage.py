@@ -49,6 +49,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators.reuse import SharedFoldKernels, fit_path
 from kernelweave.estimators.training import lacking
@@ -103,6 +104,7 @@ COMBINERS = {
     "product": Product(),
     "projected": Projected(2, Softmax()),
     "sparse": SparseMKL(),
+    "widths": WidthMKL(0.3, 3.0),
 }
 FEWER = 800
 FEWEST = {"projected": 500}  # slow in both storages

@@ -81,6 +81,7 @@ COMBINERS = {
     "ConvexMKL conic": kc.ConvexMKL(solver="conic"),
     "ConvexMKL EigenvalueCosts": kc.ConvexMKL(costs=kc.EigenvalueCosts()),
     "ConvexMKL min_weight": kc.ConvexMKL(costs=[1.0, 2.0, 1.0], min_weight=0.1),
+    "WidthMKL": kc.WidthMKL(),
     "LpMKL closed-form": kc.LpMKL(1.5, solver="closed-form"),
     "ConvexLocalized": kc.ConvexLocalized(2),
     "GroupMKL": kc.GroupMKL(["x", "x", "y"]),

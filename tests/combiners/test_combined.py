@@ -406,6 +406,7 @@ def test_every_combined_kernel_of_the_package_is_here():
         "ReadsInputs",
         "RegionalSum",
         "WeightedSum",
+        "WidthSum",
     }
 
 

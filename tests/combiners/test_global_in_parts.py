@@ -16,7 +16,7 @@ from kernelweave.stacks.tiles import Tiles
 from places import in_every_place
 
 KINDS = ("binary", "posterior", "one-vs-all", "one-vs-one", "joint", "regression", "one-class")
-FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form"}  # many solves to a gap: taken to a wider one
+FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form", "widths"}  # whose gaps stay wider
 SOME = {"mean", "best single", "convex", "lp", "easy", "accuracy", "feature space", "qcqp", "ideal kernel"}
 SOME |= {"correlation", "error", "regional"}
 PAIRS = [(kind, name) for kind in KINDS for name in global_combiners(kind) if kind == "binary" or name in SOME]

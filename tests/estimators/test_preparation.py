@@ -46,6 +46,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.combiners.per_output import PerOutput
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
@@ -85,6 +86,7 @@ CLASSIFYING = [
     ElasticMKL(),
     GroupMKL({"both": ["a", "b"]}),
     SparseMKL(),
+    WidthMKL(),
     EasyMKL(),
     LinearMKL(),
     BinaryMKL(2),

@@ -17,6 +17,7 @@ from kernelweave.combiners import (
     PolynomialMKL,
     Projected,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import Gaussian, Linear
@@ -40,6 +41,7 @@ COMBINERS = [
     PolynomialMKL(),
     Projected(1),
     SparseMKL(),
+    WidthMKL(),
 ]
 MODELS = [
     *(MKLClassifier(KERNELS, combiner, tol=0.1, random_state=0, verbose=1) for combiner in COMBINERS),

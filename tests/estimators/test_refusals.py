@@ -136,6 +136,7 @@ REFUSED = {  # from the combiner to the forms that do not serve it
     "LinearMKL": (Tiles, Features),
     "PolynomialMKL": (Features,),
     "Product": (Features,),
+    "WidthMKL": (Features,),
 }
 GIVEN = {FixedWeights: ([1.0, 0.5],), BinaryMKL: (2,), PerOutput: (Mean(),), Projected: (1,)}
 REGRESSORS = "CorrelationWeights", "ErrorWeights"

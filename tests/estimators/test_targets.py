@@ -35,6 +35,7 @@ from kernelweave.combiners import (
     Projected,
     Softmax,
     SparseMKL,
+    WidthMKL,
 )
 from kernelweave.machines import DualTerms, RegressionLoss
 from targets_problem import KERNELS, NEW, N, X, Y, model
@@ -57,6 +58,7 @@ SHARED = [  # each with an answer for several targets at once
     LpMKL(),
     ElasticMKL(),
     SparseMKL(),
+    WidthMKL(),
     BinaryMKL(2),
     GroupMKL({"both": ["left", "right"]}),
     LinearMKL("alignment"),
@@ -190,6 +192,7 @@ def test_a_combiner_for_one_output_names_the_remedy():
         ConvexMKL(),
         LpMKL(),
         SparseMKL(),
+        WidthMKL(),
         PolynomialMKL(tau=0.5),
     ],
     ids=lambda combiner: str(combiner)[:40],

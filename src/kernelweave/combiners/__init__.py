@@ -9,6 +9,7 @@ numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorit
 `weighted`        the weighted sum, fixed weights, the best single kernel, weights by performance (2.1, 2.2.1)
 `similarity`      weights from similarity to the targets (2.3)
 `mkl`             multiple kernel learning with one weight for each kernel (2.2, 2.7, 2.8)
+`widths`          the same with the widths of Gaussians, infinitely many kernels
 `programs`        weights from a quadratic, relaxed or semidefinite program of their own (2.2.1)
 `nonlinear`       products, polynomials and differences of kernels (2.2.2); their kernels are in `forms`
 `gates`           gating models; what they read of a sample is in `inputs` (3.1)
@@ -44,6 +45,7 @@ from .weighted import (
     Mean,
     WeightedSum,
 )
+from .widths import WidthMKL
 
 __all__ = [
     "AccuracyWeights",
@@ -88,4 +90,5 @@ __all__ = [
     "Softmax",
     "SparseMKL",
     "WeightedSum",
+    "WidthMKL",
 ]

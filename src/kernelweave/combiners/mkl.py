@@ -208,20 +208,27 @@ class OptimalWeights(NamedNumbers, Combiner):
         found = self.minimize(
             problem, costs, control.tol, lambda bundle: control.report(len(problem.history), self.max_iter)
         )
-        point = found.best.point
+        kernel, solution = self.solved(problem, found, control.tol, make)
+        return kernel.solved(solution, problem.history)
+
+    def solved(
+        self, problem: WeightProblem, found: WeightResult, tol: float, make: Make, advice: str | None = None
+    ) -> tuple[Any, Solution]:
+        """The kernel with the best weights, and the machine's optimum under it with the gap of both; it may warn."""
+        point, factor, stack = found.best.point, problem.factor, problem.stack
         eta = problem.scale * point
         kernel = make(eta)
         final = kernel.scaling()
-        solution = problem.finish(eta, final, control.tol)
+        solution = problem.finish(eta, final, tol)
         reached = found.upper
         if np.array_equal(factor, final):
             reached = solution.objective + found.feasible.penalty(point)
         gap = max(reached - found.lower, 0.0)
         size = max(abs(reached), problem.least)
-        small = control.tol * stack.size_of(reached, machine, problem.least)
+        small = tol * stack.size_of(reached, problem.machine, problem.least)
         if not found.converged and gap > small and solution.coef.any():  # without any J = 0 whatever the weights are
-            self._warn(len(problem.history) - 1, gap, size, control.tol)
-        return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
+            self._warn(len(problem.history) - 1, gap, size, tol, advice)
+        return kernel, dataclasses.replace(solution, gap=gap + solution.gap)
 
     def for_kernels(self, names: list[str], kept: list[str]) -> OptimalWeights:
         """A copy for some kernels, the least cost kept: a dear kernel alone would be regularised more for no gain."""
@@ -247,9 +254,11 @@ class OptimalWeights(NamedNumbers, Combiner):
             raise ValueError(f"costs must be positive, not {costs.tolist()}")
         return costs
 
-    def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
+    def _warn(self, solves: int, gap: float, size: float, tol: float, advice: str | None) -> None:
         reached = gap / max(size, np.finfo(float).tiny)
-        if solves >= self.max_iter:
+        if advice is not None:
+            pass
+        elif solves >= self.max_iter:
             advice = "raise max_iter of the combiner, scale the kernels, or lower C"
         else:
             advice = f"further solves do not narrow it, so take a tol of {2.0 * reached:.1g} or more"

@@ -54,6 +54,7 @@ class FittedKernels:
 
     def _replace(self, m: int, kernel: Kernel) -> None:
         self._kernel.replace(m, kernel)
+        self.kernels_[m] = self._stack().kernels[m]  # other lists where a combiner has found kernels of its own
 
     def replace_kernel(self, name: str, kernel: Precomputed) -> FittedKernels:
         """Install a precomputed kernel with further samples, without refitting.

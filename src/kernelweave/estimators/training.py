@@ -66,6 +66,7 @@ from ..machines import (
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
 from ..stacks import ExactStack, TrainingStack, training
+from ..stacks.completed import CompletedMatrices
 from ..stacks.explicit import Features
 from ..stacks.tiles import Tiles
 from ..validation import shown
@@ -185,6 +186,12 @@ def check_completion(estimator: Any, combiner: Combiner) -> None:
         raise ValueError(
             f'missing="complete" completes kernels, and {type(_inner(combiner)).__name__} reads the views themselves; '
             'use missing="native", or another combiner, such as Mean or LpMKL'
+        )
+    why = lacking(CompletedMatrices, combiner, ())
+    if why is not None and estimator.approximation is None:
+        raise ValueError(
+            f'missing="complete" completes the Gram matrices of given kernels, but {why}; use missing="native", or '
+            "another combiner, such as Mean or LpMKL"
         )
 
 

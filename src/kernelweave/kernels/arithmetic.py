@@ -23,6 +23,7 @@ import hashlib
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,13 @@ class _Pair(Kernel):
             else str(getattr(part, "name", "?"))
             for part in (self.first, self.second)
         )
+
+    @property
+    def view(self) -> Any:
+        """The name of the view that both parts read, beside constants; None where it is not one."""
+        parts = [part for part in (self.first, self.second) if not isinstance(part, Constant)]
+        views = [getattr(part, "view", None) for part in parts]
+        return views[0] if views and all(isinstance(view, str) and view == views[0] for view in views) else None
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -232,6 +240,28 @@ class KernelProduct(_Pair):
     def _join(self, first, second, *present):
         first *= second
         return first
+
+
+def weighted(kernels: Sequence[Kernel], weights: Sequence[float]) -> Kernel:
+    """The fitted kernel sum_j weights[j] kernels[j] of fitted kernels, whose constants it takes as they are.
+
+    >>> from kernelweave.kernels import Linear
+    >>> X = [[1.0], [3.0]]
+    >>> weighted([Linear().fit(X), Linear().fit(X)], [0.5, 1.0]).gram(X)
+    array([[ 1.5,  4.5],
+           [ 4.5, 13.5]])
+    """
+    terms = [
+        kernel if weight == 1.0 else _of_fitted(KernelProduct, Constant(float(weight)), kernel)
+        for kernel, weight in zip(kernels, weights, strict=True)
+    ]
+    return reduce(partial(_of_fitted, KernelSum), terms)
+
+
+def _of_fitted(kind: type[_Pair], first: Kernel, second: Kernel) -> Kernel:
+    joined = kind(first, second)
+    joined.first_, joined.second_ = first, second
+    return joined
 
 
 _BLOCK_ROWS = 32

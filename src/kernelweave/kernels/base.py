@@ -11,6 +11,7 @@ capability                  what it allows
 ``is_linear``               points can be scaled and kernels added as one low-rank product
 ``is_stationary``           k(x, x) is the same for all x
 ``is_differentiable``       projections and landmarks can be learned
+``has_exponents``           a width can be learned, see `WidthMKL`
 ``supervised``              values are those of other samples *and* other targets
 ==========================  ==================================================================================
 
@@ -78,6 +79,11 @@ class Kernel(Parametrised):
     @property
     def has_width(self) -> bool:
         """Whether `learn` finds a width for any points."""
+        return False
+
+    @property
+    def has_exponents(self) -> bool:
+        """Whether k(x, z) = exp(-e(x, z) / scale^2), with ``exponents_of(A, B)`` and ``at_scale(scale)``."""
         return False
 
     @property

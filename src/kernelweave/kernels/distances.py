@@ -28,6 +28,7 @@ random choice, are compared with all samples ("nearest") or with another choice 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -287,9 +288,27 @@ class Gaussian(_WithWidth, TiledKernel):
     takes_sparse = True
     is_stationary = True
     is_differentiable = True
+    has_exponents = True
 
     def learn(self, values, sample_weight):
         self.scale_ = chosen_scale(self, lambda rule: euclidean_scale(values, sample_weight, rule))
+
+    def exponents_of(self, A: Any, B: Any) -> np.ndarray:
+        """||a - b||^2 / scale_^2 of all pairs of feature vectors."""
+        if sp.issparse(A) or sp.issparse(B):
+            unit = binary_unit(self.scale_)
+            exponents = _squared_distances(A / unit, B / unit)
+            exponents *= (unit / self.scale_) ** 2
+            return exponents
+        left, right = _exponent_factors(A, B, self.scale_)
+        exponents = left @ -right.T
+        return np.maximum(exponents, 0.0, out=exponents)
+
+    def at_scale(self, scale: float) -> Gaussian:
+        """A copy of the fitted kernel with another width."""
+        other = copy(self)
+        other.scale = other.scale_ = float(scale)
+        return other
 
     def point_function(self):
         return PointFunction("gaussian", scale=self.scale_)

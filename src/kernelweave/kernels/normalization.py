@@ -51,6 +51,7 @@ from ..validation.schemas import Schema, Sizes, flag, flags, maybe, number, numb
 from .resources import lazy_storage_error
 from .tiles.functions import drowns
 
+_ROWS = 512  # whose kernel values are in memory at once
 _BAND = 16  # rows that are scaled together, so that their factors stay in the cache
 
 NORMALIZATIONS = ("unit-diagonal", "unit-trace", "center", None)
@@ -128,6 +129,19 @@ class Normalizer:
             if mean < 0:
                 raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
             self.factor_ = 1.0 / mean if mean > 0 else 0.0
+
+    def over(self, kernel: Any, samples: Any) -> Normalizer:
+        """The same for another kernel over the same training samples, with the same k(x, x); constants are learned."""
+        if self.method != "center":
+            return self
+        other = Normalizer(self.method, self.name)
+        blocks = np.array_split(np.arange(len(self.present_)), -(-len(self.present_) // _ROWS))
+
+        def means_of(weight: np.ndarray) -> np.ndarray:
+            return np.concatenate([kernel.gram_rows(samples, block) @ weight for block in blocks])
+
+        other.learn_means(means_of, self.present_, self.weight_)
+        return other
 
     def learn_means(
         self, means_of: Callable[[np.ndarray], np.ndarray], present: np.ndarray, weight: np.ndarray

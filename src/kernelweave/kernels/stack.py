@@ -471,6 +471,39 @@ class KernelStack:
         other._hold(*settings, [self.repairs[m]], self.present[:, [m]], np.ones(1, dtype=bool))
         return other
 
+    def with_kernels(self, kernels: Sequence[tuple[str, int, Kernel]], *, keeps_matrices: bool = True) -> KernelStack:
+        """Other fitted kernels over the same samples, once constants of normalisation are learned.
+
+        Parameters
+        ----------
+        kernels : sequence of (name, m, Kernel)
+            Kernel m itself, or one of the same view and the same k(x, x) that needs no repair.
+        keeps_matrices : bool
+            Whether Gram matrices that are there are taken over, and those of the new kernels made.
+        """
+        other, owners = copy(self), [m for _, m, _ in kernels]
+        other.names, other.kernels = [name for name, _, _ in kernels], [kernel for _, _, kernel in kernels]
+        other.repairs, other.present = [self.repairs[m] for m in owners], self.present[:, owners]
+        other.active, other._made = self.active[owners], Made()
+        is_new = [kernel is not self.kernels[m] for _, m, kernel in kernels]
+        other.normalizers = [
+            self.normalizers[m].over(kernel, self.reference) if new else self.normalizers[m]
+            for new, (_, m, kernel) in zip(is_new, kernels, strict=True)
+        ]
+        of_all = np.array_equal(self.rows, np.arange(self.reference.n_samples))
+        if self._made.matrices is not None and (keeps_matrices or not of_all):
+            matrices = np.empty((len(kernels), self.n_samples, self.n_samples), dtype=self.dtype)
+            for place, (m, new) in enumerate(zip(owners, is_new, strict=True)):
+                if not new:
+                    matrices[place] = self._made.matrices[m]
+                elif of_all:
+                    other._gram(place, out=matrices[place])
+                else:
+                    raw = other.kernels[place].gram_rows(self.reference, self.rows)
+                    matrices[place] = other.normalizers[place].gram_rows(raw, self.rows)[:, self.rows]
+            other._made.matrices = matrices
+        return other
+
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
         """What prediction needs where only these training samples count (support vectors).
 

@@ -94,6 +94,7 @@ _COMBINERS: dict[type, str] = {
     combiners.ElasticMKL: "elastic multiple kernel learning",
     combiners.GroupMKL: "group multiple kernel learning (whole views kept or dropped)",
     combiners.SparseMKL: "sparse multiple kernel learning (few kernels)",
+    combiners.WidthMKL: "multiple kernel learning over all widths of Gaussian kernels",
     combiners.BinaryMKL: "selection of a fixed number of kernels",
     combiners.LinearMKL: "multiple kernel learning with weights of any sign",
     combiners.EasyMKL: "EasyMKL (weights by how far apart each kernel puts the classes)",

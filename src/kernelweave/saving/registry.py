@@ -58,7 +58,7 @@ _MODULES = {
     "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexLocalized ConvexMKL "
     "CorrelationWeights EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate "
     "GeneralizedMKL GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL "
-    "Localized LpMKL Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
+    "Localized LpMKL Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL WidthMKL",
     "combiners.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.gates": "EvenGate",
     "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",

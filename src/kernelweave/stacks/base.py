@@ -10,6 +10,7 @@ needed by                       operations
 ==============================  =======================================================================
 all weights                     `sum`, `scaling`
 learned weights                 `sums`
+learned widths                  `with_kernels`
 localized kernels               `coded`, `gates`, `gated`, `open_counts`, `gate_spread`
 weights of regions              `coded`, `in_regions`, and of that stack `scaling`, `sums`, `gate_totals`
 localized and projected ones    `descent`, `split`, `parts`, `sample`, `mean_of`, `terms`
@@ -192,7 +193,8 @@ class TrainingStack(ABC):
         they are in blocks.
     offers : frozenset of str
         The operations that not every stack has: "gram", "elementwise", "eigenvalues", "nested" (the machine is solved
-        at each step of a descent), "samples" (each sample may have parameters of its own).
+        at each step of a descent), "samples" (each sample may have parameters of its own), "kernels" (others over the
+        same samples may take their place, `with_kernels`).
     """
 
     names: list[str]
@@ -262,6 +264,10 @@ class TrainingStack(ABC):
     @abstractmethod
     def sums(self, scaling: np.ndarray | None = None) -> WeightedSums:
         """Such operands for many weights in turn; nothing is scaled by default."""
+
+    def with_kernels(self, kernels: Sequence[tuple[str, int, Kernel]], *, keeps_matrices: bool = True) -> Any:
+        """Other kernels over the same samples, see `KernelStack.with_kernels`; of a stack that offers "kernels"."""
+        raise ValueError(f"{type(self).__name__} has no other kernels over its samples")
 
     @abstractmethod
     def n_support(self, solution: Solution) -> int | None:

@@ -13,6 +13,8 @@ from .dense import Matrices
 class CompletedMatrices(CompletedStack, Matrices):
     """Whole matrices of a stack that is completed; parameters and attributes are those of `CompletedStack`."""
 
+    offers = Matrices.offers - {"kernels"}  # other kernels would have to be completed anew
+
     def subset(self, rows: np.ndarray) -> Self:
         part = super().subset(rows)
         same = part.reference is self.reference

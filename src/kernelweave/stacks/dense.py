@@ -379,7 +379,7 @@ _BLOCK_VALUES = 2**17
 class Matrices(ExactStack):
     """Whole Gram matrices; parameters and attributes are those of `KernelStack`."""
 
-    offers = frozenset({"gram", "elementwise", "eigenvalues", "nested", "samples"})
+    offers = frozenset({"gram", "elementwise", "eigenvalues", "nested", "samples", "kernels"})
     has_cheap_blocks = True
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:

@@ -25,7 +25,7 @@ _LEAST_ROWS = 64  # of a tile, so that products of features stay fast
 class Tiles(ExactStack):
     """Kernels in tiles; parameters and attributes are those of `KernelStack`."""
 
-    offers = frozenset({"elementwise", "nested", "samples"})
+    offers = frozenset({"elementwise", "nested", "samples", "kernels"})
 
     def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: np.ndarray | None = None) -> TiledSum:
         factor = self.unscaled() if scaling is None else scaling
