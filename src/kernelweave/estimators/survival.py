@@ -249,6 +249,9 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
             self.strata_ = pd.Index(labels)
         return np.column_stack([time, event, codes]).astype(np.float64)
 
+    def _kernel_targets(self, y: Any, weight: np.ndarray) -> np.ndarray:
+        return OutcomeTargets(self._machine_loss, float(self.C))(self._check_target((y, None), len(weight)), weight)[1]
+
     _count = staticmethod(count_outcomes)
 
     def _targets(self, counts: OutcomeCounts) -> OutcomeTargets:
