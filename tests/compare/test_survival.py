@@ -111,7 +111,7 @@ def test_the_section_on_held_out_samples(found):
     calibration = next(block for block in section.blocks if getattr(block, "title", "").startswith("Calibration"))
     assert all(0.0 <= value <= 1.0 for line in calibration.lines for value in (*line.x, *line.y))
     highest = section.blocks[-1]
-    assert len(highest.rows) == 20 and (np.diff([row[1] for row in highest.rows]) <= 0.0).all()
+    assert len(highest.rows) == 20 and (np.diff([row[1] for row in highest.rows]) >= 0.0).all()
 
 
 def test_groups_are_the_thirds_of_each_fold():
@@ -246,4 +246,4 @@ def test_curves_have_corners():
 @pytest.mark.parametrize("last", [0.003, 1.0, 7.0, 365.0, 2789.0])
 def test_times_of_the_table_are_round(last):
     times = round_times(last)
-    assert times[0] == 0.0 and times[-1] < last and 3 <= len(times) <= 6
+    assert times[0] == 0.0 and times[-1] < last and 4 <= len(times) <= 11

@@ -76,6 +76,13 @@ def test_the_ridge_is_that_of_all_columns(models):
     """The method "linear" is a Cox model of the prepared columns with a penalty: so its kernel is not cut to length."""
     inner = models["linear"].model_
     assert inner.kernel_names_ == ["linear"] and inner.normalize == "unit-trace"
+    parts = models["linear"].contributions(X)
+    assert list(parts.columns) == ["rna", "clinical", "intercept"] and np.ptp(parts["intercept"]) < 1e-9
+    changed = X.assign(rna__g0=X["rna__g0"] + 1.0)  # a column of rna changes the part of rna, by as much as the risk
+    moved = models["linear"].contributions(changed) - parts
+    change = models["linear"].predict(changed) - models["linear"].predict(X)
+    np.testing.assert_allclose(moved["rna"], change, atol=1e-9)
+    assert np.abs(moved["clinical"]).max() < 1e-9 < np.abs(change).min()
     importance = models["linear"].feature_importance()
     assert importance["feature"].tolist()[0] in ("g0", "age") and (importance["importance"] > 0).all()
 
@@ -90,7 +97,7 @@ def test_which_methods_there_are(monkeypatch):
     reasons = unavailable("survival", X)
     assert set(reasons) == {"forest", "coxnet"} and "scikit-survival" in reasons["forest"]
     names = method_names("survival", ["rna"])
-    assert "stacking" not in names and "boosting" not in names and names["linear"] == "Cox regression, ridge"
+    assert "stacking" not in names and "boosting" not in names and names["linear"] == "Cox ridge regression"
     assert "coxnet" not in method_names("classification", ["rna"]) | method_names("regression", ["rna"])
     with pytest.raises(ValueError, match="'boosting' cannot be had for these data: scikit-learn has no gradient"):
         CohortModel("boosting").fit(X, Y)

@@ -17,7 +17,7 @@ from ..estimators.explanations import INTERCEPT, part_names
 from ..estimators.kernel_lists import kernels_by_view
 from ..files.base import as_csv
 from ..recipes import CohortModel
-from ..recipes.importance import mean_parts, measured_from
+from ..recipes.importance import mean_parts, measured_from, part_terms
 from ..reporting import report
 from ..reporting.page import Report
 from ..saving.atomic import replace_file
@@ -156,7 +156,7 @@ def _column_names(terms: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     inner = _inner(model)
-    terms = list(inner.kernel_names_ if hasattr(inner, "kernel_names_") else inner.views)
+    terms = part_terms(model) if isinstance(model, CohortModel) else list(inner.kernel_names_)
     own = {}
     if not isinstance(model, CohortModel):
         own = {kernel: view for view, kernels in kernels_by_view(model).items() for kernel in kernels}

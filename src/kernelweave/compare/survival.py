@@ -29,7 +29,7 @@ from .outcome import CompareOutcome
 
 GROUPS = ("lowest third", "middle third", "highest third")
 N_PERMUTATIONS = 999
-_N_AT_RISK = 5  # times at which the numbers at risk are told
+_N_AT_RISK = 4  # steps between the times at which the numbers at risk are told, at least
 _MOST_STEPS = 90  # of a drawn curve
 _PER_GROUP, _MOST_GROUPS = 25, 5  # samples in a group of the calibration curve, at least, and groups, at most
 _MOST_SHOWN = 20  # samples that a table lists
@@ -155,17 +155,17 @@ def round_times(last: float) -> np.ndarray:
     >>> round_times(2789.0)
     array([   0.,  500., 1000., 1500., 2000., 2500.])
     """
-    rough = max(last, np.finfo(float).tiny) / _N_AT_RISK
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next(power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if power * factor >= rough * (1.0 - 1e-9))
-    return np.arange(0.0, last, step)[: _N_AT_RISK + 1]
+    longest = max(last, np.finfo(float).tiny) / _N_AT_RISK
+    power = 10.0 ** np.floor(np.log10(longest))
+    step = max(power * factor for factor in (1.0, 2.0, 5.0) if power * factor <= longest * (1.0 + 1e-9))
+    return np.arange(0.0, last, step)
 
 
 def _groups_table(y: np.ndarray, group: np.ndarray, horizon: float | None) -> Table:
     columns = [Column("risk"), Column("samples", "count"), Column("events", "count")]
     columns += [Column("median", "number", "the time until which half of the group have the event; – where fewer have")]
     if horizon is not None:
-        at = f"after {written(horizon)}"
+        at = f"after time {written(horizon)}"
         columns.append(Column(f"without the event {at}", "percent"))
         columns += [Column(name, "percent", "end of the 95 % interval") for name in ("from", "to")]
     rows: list[list[Cell]] = []
@@ -214,11 +214,11 @@ def _calibration(outcome: CompareOutcome, groups: RiskGroups, horizon: float) ->
         return Text(text="For a calibration curve there are too few samples, or all have one predicted survival.")
     x, observed = ([point[k] for point in points] for k in (0, 1))
     return Lines(
-        title=f"Calibration after {written(horizon)}",
-        description=f"Samples in {len(points)} groups by their predicted chance to be without the event after "
+        title=f"Calibration at time {written(horizon)}",
+        description=f"Samples in {len(points)} groups by their predicted chance to be without the event after time "
         f"{written(horizon)} (half of the events come before), and the share that is, by Kaplan and Meier's estimate. "
         "Chances that are right lie on the diagonal.",
-        x_axis=f"predicted chance to be without the event after {written(horizon)}",
+        x_axis=f"predicted chance to be without the event after time {written(horizon)}",
         y_axis="share without the event",
         lines=[Line(outcome.winner.label, x, observed), Line("as predicted", [0.0, 1.0], [0.0, 1.0])],
     )
@@ -250,23 +250,23 @@ def _brier(outcome: CompareOutcome, found: OutOfFold) -> list[Block]:
 
 
 def _highest(outcome: CompareOutcome, groups: RiskGroups, horizon: float | None) -> Table:
+    """The samples with the least predicted chance or, of methods without, the highest risks of their folds."""
     found, y = groups.found, outcome.problem.y
-    order = np.argsort(-_shares_below(found), kind="stable")[:_MOST_SHOWN]
+    shares, chances = _shares_below(found), None
+    if found.probabilities is not None and horizon is not None:
+        chances = found.probabilities[:, int(np.searchsorted(outcome.problem.times, horizon))]
+    order = np.argsort(-shares if chances is None else chances, kind="stable")[:_MOST_SHOWN]
     labels = sample_labels(getattr(outcome.problem.X, "index", None), len(y))
-    chances = found.probabilities if horizon is not None else None
-    place = 0 if horizon is None else int(np.searchsorted(outcome.problem.times, horizon))
-    columns = [Column("sample"), Column("risk above", "percent", "share of the other samples of the fold below it")]
-    columns += [Column("risk", "number", "out of fold, 0 for the average training sample")]
+    columns = [Column("sample")]
     if chances is not None and horizon is not None:
-        columns.append(Column(f"chance without the event after {written(horizon)}", "percent", "predicted"))
+        columns.append(Column(f"chance at time {written(horizon)}", "percent", "predicted, to be without the event"))
+    columns += [Column("higher risk than", "percent", "the share of the other samples of the fold")]
     columns += [Column("time", "number"), Column("event"), Column("fold", "count")]
     rows: list[list[Cell]] = []
-    shares = _shares_below(found)
     for i in order.tolist():
-        row: list[Cell] = [labels[found.rows[i]], float(shares[i]), float(found.predicted[i])]
-        row += [] if chances is None else [float(chances[i, place])]
         true = y[found.rows[i]]
-        rows.append([*row, float(true["time"]), "yes" if true["event"] else "censored", int(found.fold[i]) + 1])
+        told: list[Cell] = [float(true["time"]), "yes" if true["event"] else "censored", int(found.fold[i]) + 1]
+        rows.append([labels[found.rows[i]], *([] if chances is None else [float(chances[i])]), float(shares[i]), *told])
     note = f"{len(rows)} of {counted(len(found.rows), 'sample')}; out_of_fold.csv has all."
     return Table(title="The highest risks, out of fold", columns=columns, rows=rows, note=note)
 

@@ -51,7 +51,7 @@ from ..validation.schemas import (
 from ..views import TableInBlocks, Views
 from .drift import CohortSummary
 from .extension import extended
-from .importance import MOST_AVERAGED, feature_importance
+from .importance import MOST_AVERAGED, feature_importance, inner_parts, part_terms
 from .in_blocks import fit_in_blocks, in_memory
 from .inner import InnerValidation, Samples
 from .kinds import (
@@ -493,7 +493,7 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     @by_blocks(dask=True)
     def contributions(self, X: Any) -> pd.DataFrame:
-        """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
+        """What each kernel (of models of columns, each view) adds to the decision value of each sample.
 
         Parameters
         ----------
@@ -509,13 +509,13 @@ class CohortModel(InnerValidation, BaseEstimator):
             intercept, and so are those of a class of which no training sample has such a view.
         """
         table, decided = self._table(X)
-        names = part_names(getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])))
+        names = part_names(part_terms(self))
         constant = self._constant()
         parts = np.zeros((len(table), len(constant), len(names)))
         parts[:, :, -1] = constant
         if decided.any():
-            found = self.model_.contributions(table if decided.all() else table.iloc[decided])
-            parts[decided] = self._of_all_classes(self.model_, found.to_numpy().reshape(len(found), -1, len(names)))
+            found = inner_parts(self, table if decided.all() else table.iloc[decided])
+            parts[decided] = self._of_all_classes(self.model_, found)
             offsets = getattr(self, "offsets_", None)
             parts[decided, :, -1] += 0.0 if offsets is None else offsets
         if self.task_ != CLASSES:
@@ -709,7 +709,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         if self.task_ == CLASSES:
             return
         rows = np.unique(np.linspace(0, len(table) - 1, MOST_AVERAGED).round().astype(int))
-        means = self.model_.contributions(table.iloc[rows]).to_numpy().mean(axis=0) * self.target_scale_
+        means = inner_parts(self, table.iloc[rows])[:, 0].mean(axis=0) * self.target_scale_
         if self.task_ == SURVIVAL:
             self.target_mean_ = -float(means.sum())
         means[-1] += self.target_mean_
@@ -774,8 +774,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         if classifies and not set(self.model_.classes_.tolist()) <= set(self.classes_.tolist()):
             refuse(f"{path}.model_.classes_", "are not among the classes")
         if "mean_contributions_" in inside:
-            terms = getattr(self.model_, "kernel_names_", getattr(self.model_, "views", []))
-            expect(len(terms) + 1, len(self.mean_contributions_), f"{path}.mean_contributions_", "parts")
+            expect(len(part_terms(self)) + 1, len(self.mean_contributions_), f"{path}.mean_contributions_", "parts")
         known = SurvivalCalibration if self.task_ == SURVIVAL else Calibration
         if self.calibration_ is not None and type(self.calibration_) is not known:
             refuse(f"{path}.calibration_", f"is none of a {self.task_}")

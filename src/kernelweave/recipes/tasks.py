@@ -8,7 +8,7 @@ targets inside  positions of classes    standardised numbers        times and ev
 folds keep      shares of classes       -                           the share of events
 no information  the most frequent class the mean of the target      the same risk for all
                                                                     (Kaplan-Meier)
-"linear"        logistic regression     ridge regression            Cox regression with a ridge:
+"linear"        logistic regression     ridge regression            Cox ridge regression:
                                                                     one linear kernel
 ==============  ======================  ==========================  ===========================
 
@@ -96,7 +96,7 @@ TASKS = {
             chance="Kaplan-Meier",
             no_information="giving all samples the same risk (Kaplan-Meier)",
             constant="the average risk",
-            linear="Cox regression, ridge",
+            linear="Cox ridge regression",
             costs={"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
             linear_costs={"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
             portfolio=("mean", "lp"),
