@@ -153,7 +153,10 @@ def test_p_tells_true_risks_and_their_direction():
     assert RiskGroups.of(out).pvalue(Y, n_train) == 0.001
     _, reversed_ = predictions(np.log(Y["time"]))
     assert RiskGroups.of(reversed_).pvalue(Y, n_train) > 0.99
-    assert RiskGroups.of(out).pvalue(Y, n_train) == RiskGroups.of(out).pvalue(Y, n_train)
+    weak = predictions(-np.log(Y["time"]) + 4.0 * np.random.default_rng(1).normal(size=90))[1]
+    others = [predictions(np.random.default_rng(seed).normal(size=90))[1] for seed in range(20)]
+    alone, best_of_many = (RiskGroups.of(weak).pvalue(Y, n_train, rivals) for rivals in ((), others))
+    assert 0.001 < alone < best_of_many <= min(21.0 * alone, 1.0)
 
 
 def linear_risks(values, y, splits):

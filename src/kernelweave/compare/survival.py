@@ -6,11 +6,12 @@ sum over folds of what the groups tell has about ``1 + n / n_train`` times the v
 the groups are exchanged, twice and more (with linear models each pair of samples counts twice: once the one trains and
 the other is tested, once the other way round). So the test here is
 
-    U = sum_k sum_(i in fold k) g_i r_i,    p = (1 + #{U* >= U / sqrt(1 + n / n_train)}) / (1 + 999)
+    U = sum_k sum_(i in fold k) g_i r_i / s,    p = (1 + #{max_m U*_m >= U / sqrt(1 + n / n_train)}) / (1 + 999)
 
 where g_i is -1, 0 or 1 (lowest, middle and highest risk), r_i = delta_i - H_k(t_i) the events of sample i beyond those
-expected by the Nelson-Aalen hazard of its fold (the log-rank test for a trend), and U* is U with the labels of groups
-exchanged within folds. ``python -m benchmarks.survival_verdicts`` simulates how often p is below 0.05 without signal.
+expected by the Nelson-Aalen hazard of its fold (the log-rank test for a trend), U*_m is U of method m with the r_i
+exchanged within folds, and s the spread of U*. The largest U*_m of all methods counts, because the method is the best
+of them. ``python -m benchmarks.survival_verdicts`` simulates how often p is below 0.05 without signal.
 """
 
 from __future__ import annotations
@@ -52,18 +53,24 @@ class RiskGroups:
             group[own] = np.searchsorted(np.quantile(risks, [1 / 3, 2 / 3], method="inverted_cdf"), risks)
         return cls(found, group)
 
-    def pvalue(self, y: np.ndarray, n_train: float) -> float:
-        """How likely groups that differ as much in the order of their risks are without any signal; see above."""
-        own, random = y[self.found.rows], np.random.default_rng(0)
-        folds = [self.found.fold == fold for fold in np.unique(self.found.fold)]
-        parts = [(excess_events(own[part]), self.group[part] - 1.0) for part in folds]
-        observed = sum(float(excess @ score) for excess, score in parts)
-        drawn = np.zeros(N_PERMUTATIONS)
-        for excess, score in parts:
-            drawn += random.permuted(np.tile(score, (N_PERMUTATIONS, 1)), axis=1) @ excess
-        reduced = observed / np.sqrt(1.0 + len(own) / n_train)
-        tie = 1e-9 * float(np.abs(drawn).max(initial=1.0))
-        return float((1 + (drawn >= reduced - tie).sum()) / (1 + N_PERMUTATIONS))
+    def pvalue(self, y: np.ndarray, n_train: float, others: Sequence[OutOfFold] = ()) -> float:
+        """How likely groups that differ as much in the order of their risks are without any signal; see above.
+
+        `others` are predictions of all methods of which this one is the best, which may be so by luck.
+        """
+        every = [self.group, *(RiskGroups.of(found).group for found in others)]
+        scores, random = np.array(every, dtype=np.float64).T - 1.0, np.random.default_rng(0)
+        observed, drawn = np.zeros(len(every)), np.zeros((N_PERMUTATIONS, len(every)))
+        own = y[self.found.rows]
+        for fold in np.unique(self.found.fold):
+            part = self.found.fold == fold
+            excess, centred = excess_events(own[part]), scores[part] - scores[part].mean(axis=0)
+            observed += excess @ centred
+            drawn += random.permuted(np.tile(excess, (N_PERMUTATIONS, 1)), axis=1) @ centred
+        spread = np.maximum(drawn.std(axis=0), np.finfo(float).tiny)
+        reduced = observed[0] / spread[0] / np.sqrt(1.0 + len(own) / n_train)
+        as_large = (drawn / spread).max(axis=1) >= reduced - 1e-9
+        return float((1 + as_large.sum()) / (1 + N_PERMUTATIONS))
 
 
 def excess_events(y: np.ndarray) -> np.ndarray:
@@ -97,7 +104,9 @@ def horizon_of(times: np.ndarray) -> float | None:
 
 def _about_groups(outcome: CompareOutcome, groups: RiskGroups) -> str:
     events = int(outcome.problem.y["event"][groups.found.rows].sum())
-    pvalue = groups.pvalue(outcome.problem.y, outcome.judge.n_train)
+    others = [one.predictions for one in outcome.results if one is not outcome.winner]
+    pvalue = groups.pvalue(outcome.problem.y, outcome.judge.n_train, others)
+    corrected = f", corrected for the choice among {counted(len(others) + 1, 'method')}" if others else ""
     repeated = " of the first repeat" if outcome.winner.predictions.repeat.max() > 0 else ""
     verdict = (
         "so that higher predicted risks go with earlier events"
@@ -107,8 +116,8 @@ def _about_groups(outcome: CompareOutcome, groups: RiskGroups) -> str:
     return (
         f"{counted(len(groups.group), 'sample')}{repeated}, {events} with the event, in three groups: the thirds of "
         f"the risks that {outcome.winner.label} predicts in each fold. The test of their order, by permutation within "
-        f"folds, has {p_text(pvalue)}, {verdict}. (A log-rank test would find differences where there are none: "
-        "models of different folds share samples.)"
+        f"folds{corrected}, has {p_text(pvalue)}, {verdict}. (A log-rank test would find differences where there are "
+        "none: models of different folds share samples.)"
     )
 
 
