@@ -12,7 +12,7 @@ DOCS := .venv-docs
 SITE := build/site
 GENERATED := docs/gallery docs/api/generated
 
-.PHONY: demo test test-blas test-browser test-dask test-long test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
+.PHONY: demo test test-blas test-browser test-dask test-long test-oldest test-survival test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -45,6 +45,10 @@ test-torch: $(EXTRAS)/.installed
 # Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
 test-dask: $(EXTRAS)/.installed
 	$(EXTRAS)/bin/python -m pytest -n 0 -m dask --durations 10 $(ON_DASK) $(PYTEST)
+
+# Tests of survival, against scikit-survival too.
+test-survival: $(EXTRAS)/.installed
+	$(EXTRAS)/bin/python -m pytest -n 2 --dist worksteal -rs tests/survival $(wildcard tests/*/test_survival.py) $(PYTEST)
 
 # The sdist, and the wheel built from it, in dist/; their metadata and contents are checked, and the wheel is installed
 # into an empty environment and used there.
@@ -127,7 +131,7 @@ $(OLDEST)/.installed: pyproject.toml tools/oldest.py
 
 $(EXTRAS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(EXTRAS)
-	$(EXTRAS)/bin/python -m pip install --quiet --editable ".[torch,dask,test]"
+	$(EXTRAS)/bin/python -m pip install --quiet --editable ".[torch,dask,survival-tests,test]"
 	@touch $@
 
 $(BUILD)/.installed: Makefile

@@ -7,7 +7,7 @@ and for learned weights; for other combiners and machines those of `conventions.
 import numpy as np
 import pytest
 
-from conventions import checks
+from conventions import NumericSurvival, checks
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
     AlignmentWeights,
@@ -34,6 +34,7 @@ EVERY_CHECK = [
     MKLClassifier(approximation="nystroem", dtype="float64"),
     MKLRegressor(approximation=NystroemFeatures(50), dtype="float64"),
     MKLOneClass(approximation="nystroem", dtype="float64"),
+    NumericSurvival(tol=1e-9),
 ]
 SOME_CHECKS = [
     MKLClassifier([Linear(), Polynomial()], Projected(2, Softmax(), gating_components=1, init="lda", max_iter=9)),

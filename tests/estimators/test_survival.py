@@ -125,7 +125,7 @@ def test_survival_functions_are_those_of_scikit_survival():
     sksurv = pytest.importorskip("sksurv.linear_model")
     A = X[["a__0", "a__1"]].to_numpy()
     model = MKLSurvival([Linear()], C=2.0, ties="breslow", normalize=None, tol=1e-10).fit(A, Y)
-    other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / (2.0 * N), ties="breslow", tol=1e-12).fit(A, Y)
+    other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / 2.0, ties="breslow", tol=1e-12).fit(A, Y)
     times = np.array([1.0, 5.0, 20.0])
     expected = np.array([each(times) for each in other.predict_survival_function(A)])
     np.testing.assert_allclose(model.predict_survival_function(A, times), expected, atol=1e-5)
@@ -232,3 +232,88 @@ def test_one_event_is_enough_and_ties_of_everything_teach_nothing():
     tied = outcome(np.ones(N), np.arange(N) % 2 == 0)  # comparable in no pair of different times
     with pytest.raises(ValueError, match="no two samples can be compared"):
         MKLSurvival(KERNELS).fit(X, tied)
+
+
+# Explicit features
+
+
+@pytest.mark.parametrize("loss", ["cox", "ranking"])
+@pytest.mark.parametrize(
+    "combiner",
+    [Mean(), ConvexMKL(), BestSingle(cv=3), Localized(l2=0.1), Localized(), Projected(n_components=1)],
+    ids=lambda combiner: str(combiner)[:30],
+)
+def test_explicit_features_find_what_exact_kernels_find(combiner, loss):
+    """As many landmarks as samples: the features are exact, so that the optimum of convex problems is the same."""
+    model = MKLSurvival(KERNELS, combiner, loss=loss, C=0.5, random_state=0)
+    exact, found = clone(model).fit(X, Y), clone(model).set_params(approximation="nystroem").fit(X, Y)
+    local = isinstance(combiner, Localized | Projected)
+    assert found.duality_gap_ <= 2e-3 * abs(found.objective_)
+    assert found.objective_ == pytest.approx(exact.objective_, rel=0.1 if local else 3e-3)
+    assert found.score(X, Y) == pytest.approx(exact.score(X, Y), abs=0.03 if local else 5e-3)
+    if loss == "cox":
+        times = np.quantile(Y["time"], [0.25, 0.75])
+        given = found.predict_survival_function(X, times), exact.predict_survival_function(X, times)
+        np.testing.assert_allclose(*given, atol=0.2 if local else 0.02)
+
+
+@pytest.mark.parametrize("missing", ["native", "complete"])
+def test_explicit_features_of_missing_views(missing):
+    masked = X.copy()
+    masked.iloc[::4, 2:4] = np.nan
+    model = MKLSurvival(KERNELS, LpMKL(), C=0.3, missing=missing)
+    exact, found = model.fit(masked, Y), clone(model).set_params(approximation="nystroem").fit(masked, Y)
+    np.testing.assert_allclose(found.predict(masked), exact.predict(masked), atol=0.1)
+
+
+def test_gradients_of_features_are_those_of_the_objective():
+    """By weight vectors and gates, through scores that are gathered and slopes that are scattered."""
+    from kernelweave.engines.coupled import CoupledPrimal
+    from kernelweave.engines.memory import Block, InMemory, StoredFeatures
+    from kernelweave.machines import DualTerms, SurvivalMachine
+
+    class Amplitudes:  # a_m = exp(theta_m x), of the codes x
+        n_parameters = 2
+
+        def values(self, theta, block, rows):
+            return np.exp(block.codes[rows] * theta)
+
+        def pullback(self, theta, block, rows, amplitudes, slopes):
+            return (block.codes[rows] * amplitudes * slopes).sum(axis=0)
+
+    rng = np.random.default_rng(0)
+    F, codes, time, event = rng.standard_normal((N, 5)), rng.standard_normal((N, 1)), Y["time"], Y["event"]
+    blocks = []
+    for first in (0, 50):
+        own = slice(first, first + 50 if first == 0 else N)
+        zeros = np.zeros((own.stop - own.start, 1))
+        features = StoredFeatures(F[own], np.array([0, 3, 5]))
+        given = DualTerms(zeros, zeros, zeros), None, np.ones(len(zeros))
+        blocks.append(Block(first, features, *given, codes=codes[own]))
+    for loss in ("cox", "ranking"):
+        machine = SurvivalMachine(time, event, 2.0, loss=loss)
+        primal = CoupledPrimal(InMemory(blocks), Amplitudes(), 5, machine)
+        position, h = 0.3 * rng.standard_normal(5 + 1 + 2), 1e-6
+        value, gradient, _ = primal(position)
+        steps = [(primal(position + h * e)[0] - primal(position - h * e)[0]) / (2 * h) for e in np.eye(8)]
+        np.testing.assert_allclose(gradient, steps, atol=1e-5 * max(1.0, np.abs(gradient).max()))
+
+
+def test_files_are_read_in_blocks_and_what_cannot_be_is_refused_by_name(tmp_path):
+    from kernelweave import open_views
+
+    np.save(tmp_path / "all.npy", X.to_numpy())
+    table = open_views({"all": tmp_path / "all.npy"})
+    kernels = [Gaussian("all")]
+    model = MKLSurvival(kernels, C=0.3, approximation="nystroem").fit(table, Y)
+    assert model.score(table, Y) > 0.6
+    exact = MKLSurvival(kernels, C=0.3).fit(table, Y)
+    np.testing.assert_allclose(model.predict(table), exact.predict(table), atol=0.05)
+    with pytest.raises(ValueError, match="requires y"):
+        MKLSurvival(kernels).fit(table)
+
+
+def test_dask_collections_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr("kernelweave.estimators.samples.is_dask", lambda X: True)
+    with pytest.raises(ValueError, match=r"MKLSurvival compares the scores .* X.compute\(\)"):
+        MKLSurvival(KERNELS, approximation="nystroem").fit(X, Y)

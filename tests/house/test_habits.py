@@ -50,8 +50,8 @@ def run_ci(tmp_path, make, apt="true"):
 def test_ci_runs_every_stage_and_times_it(tmp_path):
     run = run_ci(tmp_path, 'echo "make $1"')
     assert run.returncode == 0
-    targets = {"lint": "lint", "types": "types", "tests": "test", "dask": "test-dask", "site": "docs-quick"}
-    targets |= {"browser": "test-browser"}
+    targets = {"lint": "lint", "types": "types", "tests": "test", "dask": "test-dask", "survival": "test-survival"}
+    targets |= {"site": "docs-quick", "browser": "test-browser"}
     for name, target in targets.items():
         assert re.search(f"== {name}: .*make {target}.*\nmake {target}\n== {name} passed in [0-9]+ s", run.stdout)
 

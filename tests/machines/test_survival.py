@@ -175,14 +175,15 @@ def test_cox_with_a_linear_kernel_is_ridge_regression_of_scikit_survival():
     for ties in ("efron", "breslow"):
         loss = {"efron": "cox", "breslow": "cox-breslow"}[ties]
         solution = SurvivalMachine(time, event, 2.0, loss=loss).solve(X @ X.T, gap_tol=1e-12)
-        # its objective is the mean of the log likelihood, with alpha / 2 times the squared norm
-        other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / (2.0 * 60), ties=ties, tol=1e-12).fit(X, y)
+        # its objective is the negative log likelihood and alpha / 2 times the squared norm, both divided by n
+        other = sksurv.CoxPHSurvivalAnalysis(alpha=1.0 / 2.0, ties=ties, tol=1e-12).fit(X, y)
         np.testing.assert_allclose(X.T @ solution.coef[:, 0], other.coef_, atol=1e-5)
 
 
 def test_ranking_is_the_survival_svm_of_scikit_survival():
     sksurv = pytest.importorskip("sksurv.svm")
     time, event, _, _ = problem(n=60, step=0.1)
+    time = time + np.linspace(0.0, 0.01, 60)  # tied times it puts in a random order and compares
     K = gaussian_kernel(60)
     y = np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
     solution = SurvivalMachine(time, event, 5.0, loss="ranking").solve(K, gap_tol=1e-12)
@@ -197,3 +198,16 @@ def test_pairs_of_many_samples_are_counted_in_trees():
     wrong, pairs = ComparablePairs(time, event, np.ones(500)).counts(f)
     comparable = event[:, None] & (time[:, None] < time)
     assert pairs.sum() == 2 * comparable.sum() and wrong.sum() == 2 * (comparable & (f[:, None] < f)).sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_samples_of_weight_0_have_no_part(loss):
+    time, event, weight, stratum = problem()
+    chosen = np.arange(N) % 3 > 0
+    chosen[np.argmax(time)] = False  # nobody is left in the last risk set
+    machine, f = SurvivalMachine(time, event, 2.0, weight, stratum, loss=loss), np.linspace(-1.0, 1.0, N)
+    among, without = machine.among(chosen).at(f), machine.subset(chosen).at(f[chosen])
+    assert among.value == pytest.approx(without.value, rel=1e-12)
+    np.testing.assert_allclose(among.slope[chosen], without.slope, atol=1e-12)
+    assert not among.slope[~chosen].any() and not among.bent(f)[~chosen].any()
+    np.testing.assert_allclose(machine.among(chosen).losses(f)[chosen], machine.subset(chosen).losses(f[chosen]))

@@ -93,7 +93,7 @@ def test_concordance_of_few_and_many_samples(n):
     """Lengths around powers of two, where the number of bits changes; risks without ties."""
     y, _ = tied(n, n=n, last=max(3, n // 3))
     y["time"][0], y["event"][0], y["time"][-1] = 0.0, True, 9.0
-    risk = np.random.RandomState(n).normal(size=n)
+    risk = np.random.RandomState(n + 50).normal(size=n)
     assert concordance(y, risk) == pytest.approx(concordance_by_definition(y, risk, np.ones(n)), **CLOSE)
 
 
@@ -205,6 +205,7 @@ HALF = np.full((5, 2), 0.5)
         (lambda: uno_concordance(F, Y, F), r"y_train must hold a time and an event"),
         (lambda: uno_concordance(SHORT, Y, F), "by the time 4, so .* censoring at 7 is unknown; pass a tau before 4"),
         (lambda: uno_concordance(ENDS_CENSORED, Y, F), "by the time 6, so .* at 7 is unknown; pass a tau before 6"),
+        (lambda: uno_concordance(outcome([1, 7], [True, False]), Y, F), "by the time 7, so .* at 7 is unknown"),
         (lambda: dynamic_auc(SHORT, Y, F, [2, 6]), "by the time 4, .* at 5 is unknown; end times before 4"),
         (
             lambda: dynamic_auc(Y, outcome([1, 3, 5], [False, True, True]), F[:3], [2, 4]),

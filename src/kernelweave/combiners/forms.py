@@ -21,7 +21,7 @@ from ..kernels.normalization import check_known
 from ..kernels.tiles.sums import TiledFunction, TiledSum, in_tiles, tile_shape
 from ..machines import Solution
 from ..machines.base import Operand
-from ..solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from ..solvers.sums import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ..stacks import TrainingStack, training
 from ..stacks.tiles import kept_images
 from ..validation.schemas import Schema, numbers, object_of

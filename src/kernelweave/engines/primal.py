@@ -166,11 +166,14 @@ class Primal(Vectors):
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, Pass]:
         w, b, theta = self.parts(position)
-        found: Pass = self.engine.sum(sweep, self.amplitudes, w, b, theta)
+        found = self.passed(w, b, theta)
         self.evaluations += 1
         extra: Any = (0.0, np.zeros(len(theta))) if self.penalty is None else self.penalty(theta)
         value = 0.5 * float(np.vdot(w, w)) + self.total * float(b.sum()) + float(found.loss.sum()) + extra[0]
         return value, self.join(w - found.pulled, self.total - found.totals, found.slopes + extra[1]), found
+
+    def passed(self, w: np.ndarray, b: np.ndarray, theta: np.ndarray) -> Pass:
+        return self.engine.sum(sweep, self.amplitudes, w, b, theta)
 
 
 MOST_STEPS = 200

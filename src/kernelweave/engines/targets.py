@@ -18,6 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .._warnings import warn
 from ..machines import (
     BinaryLoss,
+    DualTerms,
     Machine,
     OneClassMachine,
     RegressionLoss,
@@ -245,9 +246,32 @@ class OutcomeTargets:
 
     loss: str
     C: float
+    outcomes: np.ndarray
+    weights: np.ndarray
+
+    def whole(self) -> tuple[Machine, np.ndarray]:
+        """The machine of all samples, and their targets."""
+        return self(self.outcomes, self.weights)
 
     def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, np.ndarray]:
         """The machine, and as targets what Cox's model without kernels leaves of the events: numbers of sum 0."""
         time, event, stratum = y[:, 0], y[:, 1] > 0.0, y[:, 2]
         machine = SurvivalMachine(time, event, self.C, weight, stratum, loss=self.loss)
         return machine, -CoxLoss(time, event, weight, stratum).at(np.zeros(len(y))).slope
+
+
+def with_targets(rows: Rows, targets: np.ndarray) -> Rows:
+    """The same samples with targets out of those of all samples."""
+    return Rows(rows.first, rows.views, targets[rows.first : rows.first + rows.n_samples], rows.weight)
+
+
+@dataclass(frozen=True)
+class NoLoss:
+    """Samples in blocks of a machine that couples them: a block has none of the loss."""
+
+    terms: DualTerms
+
+    @classmethod
+    def of(cls, y: Any, weight: np.ndarray) -> tuple[Any, Any]:
+        zeros = np.zeros((len(weight), 1))
+        return cls(DualTerms(zeros, zeros, zeros)), y

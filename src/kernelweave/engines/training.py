@@ -42,6 +42,7 @@ from ..machines import DualTerms, Machine, Solution
 from ..solvers import Descent, minimize_lbfgs
 from ..solvers.descent import Point
 from .base import Engine, ranges
+from .coupled import FeatureSpace, solve_on_features
 from .memory import Block, InMemory, StoredFeatures
 from .primal import MEMORY, TINY, Amplitudes, Hessian, Pass, Primal, best_intercepts, gap_around, scored, summed
 
@@ -392,6 +393,8 @@ class ExplicitKernel:
         max_steps: int | None = None,
     ) -> Solution:
         """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default."""
+        if not machine.is_separable:
+            return solve_on_features(self, machine, start, tol if gap_tol is None else gap_tol, max_steps)
         primal = Primal(self.engine, self.amplitudes, self.n_features, machine.n_outputs, total=machine.total)
         position = np.zeros((self.n_features + 1) * machine.n_outputs)
         if start is not None:
@@ -400,9 +403,14 @@ class ExplicitKernel:
         return certified_descent(primal, position, wanted, max_steps, progress=self.progress)[0]
 
     def refine(self, machine: Machine, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
-        if solution.gap <= tol * size_of(solution.objective, machine.total):  # whatever was wanted of its solve
+        size = size_of(solution.objective, machine.total) if machine.is_separable else abs(solution.objective)
+        if solution.gap <= tol * size:  # whatever was wanted of its solve
             return replace(solution, converged=True)
         return self.solve(machine, solution, tol=tol, max_steps=max_steps)
+
+    def scores(self, solution: Solution) -> np.ndarray:
+        """f of a solution of one output at all samples, without its bias."""
+        return FeatureSpace(self).at(solution.coef)[1][:, 0]
 
 
 def size_of(value: float, total: float) -> float:

@@ -77,6 +77,11 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: An
             return Samples(_rows_in_files(estimator, X, y, sample_weight))
         X, y, sample_weight = _read_whole(estimator, X, y, sample_weight)
     elif is_dask(X):
+        if _kind_of_targets(estimator) == "outcomes":
+            raise ValueError(
+                f"{type(estimator).__name__} compares the scores of all samples in each step, so that they are not "
+                "divided among the workers of Dask: pass X.compute(), or files by open_views with an approximation"
+            )
         if not exact:
             return Samples(_rows_on_dask(estimator, X, y, sample_weight))
         raise ValueError(
@@ -101,6 +106,8 @@ def _set_columns(estimator: Any, n_features: int, names: Any = None) -> None:
 
 
 def _kind_of_targets(estimator: Any) -> str | None:
+    if getattr(estimator, "has_outcomes", False):
+        return "outcomes"
     return "labels" if is_classifier(estimator) else "numbers" if is_regressor(estimator) else None
 
 

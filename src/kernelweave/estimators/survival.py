@@ -77,6 +77,7 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
     (2, 2)
     """
 
+    has_outcomes = True  # y has times and events
     _constraints = Constraints(loss=Choice("cox", "ranking"), C=Number(above=0), ties=Choice("efron", "breslow"))
 
     _saved = Schema(
@@ -139,6 +140,8 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         strata : array of shape (n_samples,), optional
             Labels of strata, within which samples are compared.
         """
+        if y is None:
+            raise ValueError("MKLSurvival requires y to be passed, but the target y is None; use outcome(time, event)")
         check_row_labels(X, y=y, strata=strata)
         self._fit_kernel(X, (y, strata), sample_weight)
         return self
@@ -232,9 +235,9 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         """Columns of times, events and numbers of strata."""
+        if isinstance(y, np.ndarray):  # of a table in files, checked before
+            return y
         y, strata = y
-        if y is None:
-            raise ValueError("MKLSurvival requires y to be passed, but the target y is None; use outcome(time, event)")
         time, event = times_and_events(y)
         if len(time) != n_samples:
             raise ValueError(f"X has {n_samples} samples and y {len(time)}")
@@ -257,14 +260,14 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
     def _targets(self, counts: OutcomeCounts) -> OutcomeTargets:
         y, weight = counts.joined()
         check_for_fit(y[:, 1] > 0.0)
-        machine = OutcomeTargets(self._machine_loss, float(self.C))(y, weight)[0]
-        if not machine.importance.any():
+        targets = OutcomeTargets(self._machine_loss, float(self.C), y, weight)
+        if not targets.whole()[0].importance.any():
             raise ValueError(
                 "no two samples can be compared: none has an event before the time of another one"
                 + (" of its stratum" if hasattr(self, "strata_") else "")
                 + ", so that there is nothing to learn from"
             )
-        return OutcomeTargets(self._machine_loss, float(self.C))
+        return targets
 
     def _store(self, kernel: CombinedKernel, machine: Any, stack: TrainingStack, samples: Samples) -> None:
         super()._store(kernel, machine, stack, samples)

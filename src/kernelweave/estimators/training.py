@@ -47,6 +47,7 @@ from ..engines.device import blocks_on_device
 from ..engines.files import FromFiles
 from ..engines.memory import Block, feature_block, feature_bytes
 from ..engines.reservoir import fitted_maps
+from ..engines.targets import NoLoss, OutcomeTargets, with_targets
 from ..features import FeatureMap, approximations_of
 from ..features.completion import CompletedMap, FeatureCompletion
 from ..kernels import Kernel, KernelStack, named_kernels
@@ -60,6 +61,7 @@ from ..machines import (
     PosteriorMachine,
     SquaredError,
     SquaredMargin,
+    SurvivalMachine,
 )
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
@@ -229,7 +231,7 @@ def _takes_features(loss: Any) -> bool:
 def has_features(combiner: Combiner, machine: Machine, kernels: NamedKernels) -> bool:
     """Whether a model can have explicit features, perhaps with the squared form of its loss."""
     one, others = _single(machine), PosteriorMachine | OneVsOneMachine
-    served = isinstance(one, PlainMachine | LeastSquaresMachine) and not isinstance(machine, others)
+    served = isinstance(one, PlainMachine | LeastSquaresMachine | SurvivalMachine) and not isinstance(machine, others)
     return served and lacking(Features, combiner, kernels) is None
 
 
@@ -464,9 +466,18 @@ def on_features(
     estimator: Any, engine: Engine, n_samples: int, targets: Any, rng: np.random.RandomState, with_samples: bool = True
 ) -> Training:
     """The features of all samples, and the machine of the reservoir, whose rule of decisions is used."""
+    whole: Machine | None = None
+    if isinstance(targets, OutcomeTargets):
+        if not chosen_place(estimator.device).is_host:
+            raise ValueError(
+                f"{type(estimator).__name__} compares the scores of all samples, which explicit features on a device "
+                'do not hand out; use device="cpu", or approximation=None, which is exact and computes on the device'
+            )
+        whole, numbers = targets.whole()
+        engine, targets = engine.replace(with_targets, numbers, keep=False), NoLoss.of
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps, dtype = fitted_maps(engine, *given, rng, estimator.dtype)
-    machine: Machine = targets(reservoir.y, reservoir.weight)[0]
+    machine: Machine = targets(reservoir.y, reservoir.weight)[0] if whole is None else whole
     finder: KernelStack | FeatureCompletion = stack
     if estimator.missing == "complete":
         finder = FeatureCompletion(stack, maps, reservoir.views, reservoir.weight)

@@ -19,7 +19,7 @@ C is `cost`, the weights w_i of samples are `weight`, and their products `bound`
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -129,7 +129,8 @@ class SurvivalMachine(Machine):
     def at(self, f: np.ndarray) -> AtScores:
         """C L at scores of shape (n_samples,)."""
         found, cost = self.coupled.at(f), self.cost
-        return AtScores(cost * (found.value - self._nothing), cost * found.slope, lambda v: cost * found.bent(v))
+        value = cost * (found.value - self._nothing)
+        return AtScores(value, cost * found.slope, lambda v: cost * found.bent(v), cost * found.bend)
 
     def solve(
         self,
@@ -148,7 +149,7 @@ class SurvivalMachine(Machine):
             point = space.of(first) if images is None else space.with_images(first, images)
         elif first is not None:
             point = space.of(first)
-        limits: Any = {"least": ROUNDING * self.cost * self._nothing, "max_steps": max_steps}
+        limits: Any = {"least": self.least_gap, "max_steps": max_steps}
         found = solve_coupled(space, self, point, gap_tol=tol if gap_tol is None else gap_tol, **limits)
         return Solution(
             coef=found.point[0],
@@ -171,7 +172,7 @@ class SurvivalMachine(Machine):
     def scores(self, K: Any, solution: Solution) -> np.ndarray:
         """f of a solution on K, of shape (n_samples,)."""
         if is_in_blocks(K):
-            return K.scores(solution)
+            return cast(Any, K).scores(solution)
         return self._space(K).of(solution.coef)[-1][:, 0]
 
     def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
@@ -203,6 +204,16 @@ class SurvivalMachine(Machine):
             'solver="conic" writes the dual of a machine as a cone program, which that of a loss of censored times '
             'is not; use solver="auto"'
         )
+
+    @property
+    def least_gap(self) -> float:
+        """A gap that is nothing but rounding."""
+        return ROUNDING * self.cost * self._nothing
+
+    def among(self, chosen: np.ndarray) -> SurvivalMachine:
+        """The machine of all samples, of which only chosen ones (a boolean array) have a part in the loss."""
+        given = self.time, self.event, self.cost, np.where(chosen, self.weight, 0.0), self.stratum
+        return SurvivalMachine(*given, loss=self.loss_name)
 
     def subset(self, index: np.ndarray) -> SurvivalMachine:
         stratum = None if self.stratum is None else self.stratum[index]

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import __version__ as sklearn_version
 
-from ..solvers.trees import add_leaves
+from ..solvers.compiled import compiled
 from ..validation.schemas import (
     Schema,
     Sizes,
@@ -28,6 +28,28 @@ from ..validation.schemas import (
     refuse,
     size,
 )
+
+
+@compiled
+def add_leaves(X, roots, first, left, right, reads, threshold, missing_left, values, sums):
+    """Add to `sums` (n_samples, n_outputs), for each sample and tree, the values of the leaf that the sample reaches.
+
+    A sample goes left where its feature is at most the node's threshold, and where the feature is missing (NaN) to the
+    side that the node has for missing ones. Children stand behind their parents, so each way ends. A tree begins at
+    a node of `roots`, and its leaves have values for the columns of `sums` from `first` on; `left` and `right` are the
+    children of a node, -1 for a leaf; `reads` is the feature that a node compares, of a leaf its row in `values`
+    (n_leaves, n_values).
+    """
+    n_values = values.shape[1]
+    for tree in range(len(roots)):
+        for i in range(len(X)):
+            node = roots[tree]
+            while left[node] >= 0:
+                x = X[i, reads[node]]
+                goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+                node = left[node] if goes_left else right[node]
+            for k in range(n_values):
+                sums[i, first[tree] + k] += values[reads[node], k]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ modules                         contents
 `weights`                       kernel weights: convex sets, minimisation over them
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be
 `embedding`                     graph embedding for dimensionality reduction
-`sums`, `elementwise`           sums, products and elementwise functions of stacks of kernel matrices
+`sums`                          sums, products and elementwise functions of stacks of kernel matrices
 `tiles`, `passes`               blocks of kernel values and gates, and losses in one read of explicit features
-`trees`                         sums of decision trees
 `base`, `compiled`              what solvers share, and the decorator of all compiled functions
 ==============================  =====================================================================================
 

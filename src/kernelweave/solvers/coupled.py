@@ -72,21 +72,29 @@ def _risk_sets(f, weight, event, starts, last, efron, share, bend, slope, ratio,
         before = -np.inf if last[g] else log_sum
         largest = before
         for i in range(first, end):
-            largest = max(largest, f[i])
+            if weight[i] > 0.0:
+                largest = max(largest, f[i])
+        share[first:end] = 0.0
+        ratio[g] = 0.0
+        sums[g, :] = 0.0
+        log_sum = largest
+        if largest == -np.inf:  # nobody of the risk set has a weight
+            continue
         total = np.exp(before - largest)
         for i in range(first, end):
-            total += weight[i] * np.exp(f[i] - largest)
+            if weight[i] > 0.0:
+                total += weight[i] * np.exp(f[i] - largest)
         log_sum = largest + np.log(total)
         ratio[g] = np.exp(before - log_sum)
         events, heavy, own = 0, 0.0, 0.0
         for i in range(first, end):
-            share[i] = weight[i] * np.exp(f[i] - log_sum)
+            if weight[i] > 0.0:
+                share[i] = weight[i] * np.exp(f[i] - log_sum)
             if event[i]:
                 events += 1
                 heavy += weight[i]
                 own += share[i]
                 loss -= weight[i] * f[i]
-        sums[g, :] = 0.0
         for place in range(events):
             mean = heavy / events
             part = place / events if efron else 0.0
@@ -128,11 +136,15 @@ def _risk_products(v, event, starts, last, share, bend, ratio, sums, upper, lowe
 
 @dataclass(frozen=True)
 class AtScores:
-    """A loss at some scores: its value, its slope, and what a function multiplies by its second derivative."""
+    """A loss at some scores: its value, its slope, and the product of a function with its second derivative.
+
+    That is a diagonal matrix, `bend`, less a positive semidefinite one.
+    """
 
     value: float
     slope: np.ndarray
     bent: Callable[[np.ndarray], np.ndarray]
+    bend: np.ndarray
 
 
 class CoupledLoss(Protocol):
@@ -148,7 +160,7 @@ class _Sorted:
     def __init__(self, time: np.ndarray, event: np.ndarray, weight: np.ndarray, stratum: np.ndarray | None):
         stratum = np.zeros(len(time)) if stratum is None else stratum
         self.order = np.lexsort((time, stratum))
-        self.event, self.weight = event[self.order], weight[self.order]
+        self.event, self.weight = (event & (weight > 0.0))[self.order], weight[self.order]
         time, stratum = time[self.order], stratum[self.order]
         other = np.flatnonzero(stratum[1:] != stratum[:-1]) + 1
         new = np.union1d(np.flatnonzero(time[1:] != time[:-1]) + 1, other)
@@ -164,7 +176,7 @@ class _Sorted:
 
 
 class CoxLoss:
-    """Cox's negative log partial likelihood; arrays are of shape (n_samples,), weights positive.
+    """Cox's negative log partial likelihood; arrays are of shape (n_samples,), samples of weight 0 have no part.
 
     >>> loss = CoxLoss(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.ones(3))
     >>> round(loss.at(np.zeros(3)).value, 6) == round(float(np.log(3.0)), 6)
@@ -192,7 +204,7 @@ class CoxLoss:
             _risk_products(v[s.order], s.event, s.starts, s.last, share, bend, ratio, sums, upper, lower, out)
             return s.back(out)
 
-        return AtScores(float(value), s.back(slope), bent)
+        return AtScores(float(value), s.back(slope), bent, s.back(bend))
 
 
 # Comparable pairs
@@ -304,7 +316,7 @@ class RankingLoss(ComparablePairs):
             later, earlier = self.sums(rank, low, (w * v)[:, None])
             return s.back(bend * v - own * later[:, 0] - share * earlier[:, 0])
 
-        return AtScores(max(0.0, value), s.back(slope), bent)
+        return AtScores(max(0.0, value), s.back(slope), bent, s.back(bend))
 
 
 # Newton's method

@@ -28,7 +28,7 @@ from ..solvers.sums import GatedKernel, Images, KernelBlock, centred_square, gat
 from ..validation import blamed_on, is_count
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, missing_factor
 from .descent import DescentRun, Loop, NestedDescent, Watch
-from .held_out import ExactPart, exact_split, positions_of_parts
+from .held_out import ExactPart, held_out_positions, positions_of_parts
 
 # A centred kernel with less than this share of the norm that it had is constant up to rounding.
 CONSTANT = 1e-10
@@ -100,7 +100,7 @@ class ExactStack(KernelStack, TrainingStack):
         return [ExactPart(self, machine, held_out) for held_out in positions_of_parts(machine, rng)]
 
     def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> ExactPart:
-        return exact_split(self, machine, fraction, rng)
+        return ExactPart(self, machine, held_out_positions(machine, fraction, rng))
 
     def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
         return NestedDescent(family, machine, watch, loop)

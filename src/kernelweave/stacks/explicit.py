@@ -30,10 +30,12 @@ import numpy as np
 
 from ..arrays import HOST, Place, place_of
 from ..engines.base import Engine, spans_of
+from ..engines.coupled import CoupledPrimal, curvature_on_features, pulled_without_weights, with_slopes
 from ..engines.device.engine import values_on_device
 from ..engines.memory import Block, Samples
 from ..engines.moments import means_of, products_of, pulled_by
 from ..engines.primal import Hessian, Primal, sweep
+from ..engines.reservoir import uniform_keys
 from ..engines.training import NOTHING, ExplicitKernel, certified_descent, size_of
 from ..features import FeatureMap
 from ..features.completion import FeatureCompletion, completion_of, only_presence
@@ -45,7 +47,18 @@ from ..views import Views
 from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums, without_views
 from .dense import CONSTANT, no_fold
 from .descent import DescentRun, JointDescent, JointProblem, Loop, Start, Watch, beginning
-from .held_out import BlockPart, Folds, Scores, block_parts, block_split, held_out_scores, one_kernel_by_folds
+from .held_out import (
+    BlockPart,
+    CoupledPart,
+    Folds,
+    Scores,
+    block_parts,
+    block_split,
+    held_out_positions,
+    held_out_scores,
+    one_kernel_by_folds,
+    positions_of_parts,
+)
 from .localized import (
     Coding,
     GateTotals,
@@ -137,6 +150,9 @@ class FeatureSums(WeightedSums):
         root = self.stack.repeated(np.sqrt(self._eta))
         if (self._eta > SMALL * self._eta.max()).all():
             vectors = solution.image / root
+        elif not machine.is_separable:
+            free = WeightAmplitudes(np.ones(self.n_kernels), self._reference)
+            vectors = pulled_without_weights(self.at(self._eta), machine, solution.coef, free)
         else:
             free = WeightAmplitudes(np.ones(self.n_kernels), self._reference)
             given = free, root * solution.coef, solution.intercept, NOTHING
@@ -151,6 +167,8 @@ class FeatureSums(WeightedSums):
         """From a least-squares problem with a column for each kernel and output."""
         engine, q, P = self.stack.engine, machine.n_outputs, self.n_kernels
         free = WeightAmplitudes(np.ones(P), self._reference)
+        if not machine.is_separable:
+            return curvature_on_features(K, machine, solution.coef, free, found.vectors)
         root = self.stack.repeated(np.sqrt(self._eta))
         given = free, np.hstack([root * solution.coef, found.vectors]), solution.intercept
         size = float(engine.sum(_size, *given))
@@ -303,12 +321,20 @@ class Features(TrainingStack):
 
     def gate_totals(self, function: Any, solution: Solution, machine: Machine) -> GateTotals:
         given = function, solution.coef, solution.intercept, max(machine.n_classes, 1)
-        return GateTotals(*self.engine.sum(totals_of, *given))
+        engine = self.engine
+        if not machine.is_separable:
+            scores = ExplicitKernel(engine, function, self.n_features).scores(solution)
+            engine = engine.replace(with_slopes, -machine.slope(scores)[:, 0])
+        return GateTotals(*engine.sum(totals_of, *given))
 
-    def parts(self, machine: Machine, rng: np.random.RandomState) -> list[BlockPart]:
+    def parts(self, machine: Machine, rng: np.random.RandomState) -> list[Any]:
+        if not machine.is_separable:
+            return [CoupledPart(self, machine, rows) for rows in positions_of_parts(machine, rng)]
         return [self._with_codes(part) for part in block_parts(self, machine, rng)]
 
-    def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> BlockPart:
+    def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> Any:
+        if not machine.is_separable:
+            return CoupledPart(self, machine, held_out_positions(machine, fraction, rng))
         return self._with_codes(block_split(self, machine, fraction, rng))
 
     def _with_codes(self, part: BlockPart) -> BlockPart:
@@ -319,14 +345,11 @@ class Features(TrainingStack):
         return JointDescent(family, machine, watch, loop)
 
     def gate_problem(self, family: Any, machine: Machine, given: Solution | None) -> JointProblem:
-        primal = Primal(
-            self.engine,
-            family.amplitudes,
-            self.n_features,
-            machine.n_outputs,
-            total=machine.total,
-            penalty=family.penalty,
-        )
+        given_to = self.engine, family.amplitudes, self.n_features
+        if machine.is_separable:
+            primal = Primal(*given_to, machine.n_outputs, total=machine.total, penalty=family.penalty)
+        else:
+            primal = CoupledPrimal(*given_to, machine, penalty=family.penalty)
         solution = beginning(machine, family.mean) if given is None else given
         return JointProblem(primal, solution, diagonal=Hessian(primal))
 
@@ -424,6 +447,8 @@ class Features(TrainingStack):
                 f"{owner} with an approximation judges kernels by their predictions of targets, and there are none; "
                 "use Mean, or approximation=None"
             )
+        if not machine.is_separable:
+            return self._held_out_pairs(m, machine, folds, control)
         q, width = machine.n_outputs, self.maps[m].n_features
         blocks = self.engine.replace(one_kernel_by_folds, m, folds)
         primal = Primal(blocks, WeightAmplitudes(np.ones(1), np.zeros(1)), width, folds.count * q, total=machine.total)
@@ -433,6 +458,21 @@ class Features(TrainingStack):
         if found.count == 0 or not (found.trained > 0).all():
             raise no_fold(owner, self.names[m])
         return HeldOut(found.loss / found.count, found.correlation, solution.converged)
+
+    def _held_out_pairs(self, m: int, machine: Any, folds: Folds, control: FitControl) -> HeldOut:
+        """The share of pairs of held-out samples that are in the wrong order, over all folds."""
+        alone = ExplicitKernel(
+            self.engine, WeightAmplitudes(np.eye(self.n_kernels)[m], self.unscaled()), self.n_features
+        )
+        fold = np.minimum((uniform_keys(0, self.n_samples, folds.seed) * folds.count).astype(int), folds.count - 1)
+        wrong, pairs, converged = 0.0, 0.0, True
+        for k in range(folds.count):
+            solution = machine.among(fold != k).solve(alone, tol=control.tol, max_steps=control.max_steps)
+            judge = machine.among(fold == k)
+            wrong += float(judge.importance @ judge.losses(alone.scores(solution)))
+            pairs += float(judge.importance.sum())
+            converged = converged and solution.converged
+        return HeldOut(wrong / pairs if pairs > 0.0 else 0.5, float("nan"), converged)
 
     def eigenvalue_counts(self) -> list[int]:
         """F'F has the eigenvalues of F F' that are not 0."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.base import ranges
+from ..engines.coupled import gather
 from ..engines.memory import TILE, Block, FeatureBlock, RecomputedFeatures, StoredFeatures
 from ..engines.reservoir import uniform_keys
 from ..machines import DualTerms, Machine, Solution
@@ -119,7 +120,7 @@ def positions_of_parts(machine: Machine, rng: np.random.RandomState) -> list[np.
     return [part for part in parts[: 1 if machine.n_samples >= MANY else N_FOLDS] if len(part)]
 
 
-def exact_split(stack: ExactStack, machine: Machine, fraction: float, rng: np.random.RandomState) -> ExactPart:
+def held_out_positions(machine: Machine, fraction: float, rng: np.random.RandomState) -> np.ndarray:
     from sklearn.model_selection import train_test_split
 
     try:
@@ -128,7 +129,28 @@ def exact_split(stack: ExactStack, machine: Machine, fraction: float, rng: np.ra
         )
     except ValueError as error:
         raise ValueError(f"validation_fraction={fraction!r} does not fit these samples: {error}") from None
-    return ExactPart(stack, machine, np.sort(held_out))
+    return np.sort(held_out)
+
+
+class CoupledPart:
+    """Samples in blocks of which some are held out, for machines that couple samples: the blocks stay as they are."""
+
+    passes = 1
+
+    def __init__(self, whole: Features, machine: Any, held_out: np.ndarray):
+        chosen = np.isin(np.arange(machine.n_samples), held_out)
+        self.stack, self.machine, self.judge = whole, machine.among(~chosen), machine.among(chosen)
+        self.held_out = held_out
+
+    def _scores(self, family: Any, theta: np.ndarray, solution: Solution) -> np.ndarray:
+        return self.stack.engine.sum(gather, family.amplitudes, solution.coef, theta).joined()
+
+    def losses(self, family: Any, judged: Sequence[Judged]) -> LossSums:
+        losses = [self.judge.losses(self._scores(family, *each))[self.held_out] for each in judged]
+        return sums_of(np.column_stack(losses), self.judge.importance[self.held_out])
+
+    def risk(self, family: Any, theta: np.ndarray, solution: Solution) -> float:
+        return self.judge.risk(self._scores(family, theta, solution))
 
 
 class BlockPart:

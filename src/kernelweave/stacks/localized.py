@@ -39,6 +39,7 @@ import scipy.sparse as sp
 
 from ..arrays import HOST, place_of
 from ..engines.base import Engine, on_device, ranges, spans_of
+from ..engines.coupled import coupled_pass
 from ..engines.memory import TILE, Block, StoredFeatures
 from ..engines.primal import MEMORY, Pass, Vectors
 from ..features import FeatureMap
@@ -502,13 +503,16 @@ class ProjectedPrimal(Vectors):
         *,
         total: float,
         penalty: Callable[[np.ndarray], tuple[float, np.ndarray]],
+        coupled: Any = None,
     ):
         self.engine, self.model, self.total, self.penalty = engine, model, total, penalty
+        self.coupled = coupled  # the machine, where it couples samples
         self.shape = int(model.offsets[-1]), n_outputs
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, None]:
         u, b, theta = self.parts(position)
-        found: Pass = self.engine.sum(projected_sweep, self.model, u, b, theta)
+        given = projected_sweep, self.model, u, b, theta
+        found = self.engine.sum(*given) if self.coupled is None else coupled_pass(self.engine, self.coupled, *given)
         self.evaluations += 1
         value, by_theta = self.penalty(theta)
         by_u, by_W = np.empty_like(u), []
@@ -602,7 +606,9 @@ def projection_problem(stack: Features, family: Any, machine: Machine, start: St
     blocks = ViewFeatureBlocks(family.maps, stack.kernels, family.inputs, family.gate)
     model = Model(family.gate, family.layout, start.rest)
     q = machine.n_outputs
-    primal = ProjectedPrimal(stack.engine.replace(blocks), model, q, total=machine.total, penalty=family.penalty)
+    coupled = None if machine.is_separable else machine
+    given: dict[str, Any] = {"total": machine.total, "penalty": family.penalty, "coupled": coupled}
+    primal = ProjectedPrimal(stack.engine.replace(blocks), model, q, **given)
     n_first = (primal.shape[0] + 1) * q
 
     def at_start(first: np.ndarray) -> tuple[float, np.ndarray, None]:

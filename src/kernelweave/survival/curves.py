@@ -325,7 +325,8 @@ def permutation_p(
     tables, group = _risk_tables(y, groups, strata)
     rng = check_random_state(random_state)
     factor = 1.0 if n_train is None else 1.0 + len(group) / n_train
-    least = tables.statistic(group) * (1.0 - _EQUAL) / factor
+    found = tables.statistic(group)
+    least = (found - _EQUAL * (1.0 + found)) / factor
     as_large = sum(tables.statistic(tables.permuted(group, rng)) >= least for _ in range(n_permutations))
     return (1 + as_large) / (1 + n_permutations)
 
@@ -436,5 +437,8 @@ def _labels(values: Any, name: str, n_samples: int) -> tuple[np.ndarray, np.ndar
         raise ValueError(f"{name} must have one label for each of {n_samples} samples, but its shape is {array.shape}")
     if pd.isna(array).any():
         raise ValueError(f"{name} of sample {int(np.argmax(pd.isna(array)))} is missing (NaN)")
-    codes, label = pd.factorize(array, sort=False)
+    try:
+        codes, label = pd.factorize(array, sort=False)
+    except TypeError:
+        raise ValueError(f"{name} must be labels, such as numbers or text, not {shown(array.tolist()[0])}") from None
     return label, codes

@@ -170,8 +170,12 @@ def _durations(values: Any, what: str) -> np.ndarray:
     if array.dtype.kind not in "iuf":
         wrong = np.array([not isinstance(entry, Real) for entry in array])
         if wrong.any():
-            _refuse(f"{what} is no number but {shown(array[wrong].tolist()[0])}", wrong, labels, "give numbers")
-    t = array.astype(np.float64)
+            found = shown(array[wrong].tolist()[0])
+            _refuse(f"{what} is no number but {found}", wrong, labels, "give durations from a start as numbers")
+    try:
+        t = array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{what} has a number that is too large; give durations in another unit") from None
     if np.isinf(t).any():
         remedy = "give the time when the sample was last seen, with event False"
         _refuse(f"{what} is infinite", np.isinf(t), labels, remedy)

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kernelweave.solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from kernelweave.solvers.sums import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 
 rng = np.random.default_rng(0)
 N = 41  # more than one tile, and no whole number of them
