@@ -4,8 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
 
-from kernelweave import load, save
+from kernelweave import MKLSurvival, load, save
+from kernelweave.estimators.reuse import SharedFoldKernels
+from kernelweave.kernels import Gaussian, Linear
+from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
+from kernelweave.model_selection import view_report
 from kernelweave.recipes import CohortModel, guess_task, method_names, unavailable
 from kernelweave.recipes.baselines import ColumnModel
 from kernelweave.recipes.kinds import column_kinds
@@ -161,6 +167,18 @@ def test_risks_without_information_give_the_same_survival_to_all():
     assert np.ptp(found.survival(np.array([-2.0, 3.0, 3.0 + 1e-12]), np.array([100.0]))[1:]) < 1e-9
     reversed_ = SurvivalCalibration.fit(np.argsort(np.argsort(Y["time"])) * 1.0, Y, np.zeros(90, int))
     assert 0.0 < reversed_.slope[0] * 25.98 < 2e-3  # never negative: a larger risk is never a better chance
+
+
+def test_kernels_of_a_fold_are_shared_where_transformers_may_see_targets():
+    kernels = [Linear("rna", transformer=StandardScaler()), Gaussian("clinical__age", transformer=StandardScaler())]
+    whole = X.drop(columns="clinical__sex").fillna(60.0)
+    options = {"cv": list(StratifiedKFold(2).split(whole, Y["event"])), "return_folds": True}
+    found = [view_report(MKLSurvival(kernels), whole, Y, share_kernels=share, **options)[1] for share in (True, False)]
+    pd.testing.assert_frame_equal(*found)
+    shared = SharedFoldKernels(MKLSurvival(kernels), ["C"]).of_fold(whole, Y, np.arange(45), np.arange(45, 90))
+    model = MKLSurvival([(name, SharedKernel(kernel, [sheet])) for name, kernel, sheet in shared])
+    fitted = model.fit(whole[:45], Y[:45]).kernels_
+    assert all(isinstance(kernel, KernelSheet) for kernel in fitted)  # looked up, not fitted again
 
 
 def test_scores_of_survival_take_what_is_defined():

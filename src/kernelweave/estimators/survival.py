@@ -253,7 +253,8 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         return np.column_stack([time, event, codes]).astype(np.float64)
 
     def _kernel_targets(self, y: Any, weight: np.ndarray) -> np.ndarray:
-        return OutcomeTargets(self._machine_loss, float(self.C))(self._check_target((y, None), len(weight)), weight)[1]
+        outcomes = self._check_target((y, None), len(weight))
+        return OutcomeTargets(self._machine_loss, float(self.C), outcomes, weight).whole()[1]
 
     _count = staticmethod(count_outcomes)
 
