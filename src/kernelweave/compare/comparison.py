@@ -54,6 +54,7 @@ class Problem:
 
     @property
     def task(self) -> str:
+        """What is predicted: "classification", "regression" or "survival"."""
         return CLASSES if self.is_classification else SURVIVAL if is_outcome(self.y) else NUMBERS
 
     @cached_property
