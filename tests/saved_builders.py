@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, stack_views
 from kernelweave.kernels import (
     Clinical,
     Distance,
@@ -13,6 +13,7 @@ from kernelweave.kernels import (
     Polynomial,
     Precomputed,
 )
+from kernelweave.survival import outcome
 
 rng = np.random.default_rng(0)
 N = 24
@@ -116,6 +117,12 @@ def clinical():
 
 def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
+
+
+def survival(stratified=False, **options):
+    strata = np.where(np.arange(len(VALUE)) % 2, "a", "b") if stratified else None
+    y = outcome(np.exp(VALUE - VALUE.min()), np.arange(len(VALUE)) % 3 > 0)
+    return lambda: (MKLSurvival(KERNELS, C=0.3, **options).fit(A, y, strata=strata), NEW)
 
 
 def regressor(y=VALUE, **options):

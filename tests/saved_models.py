@@ -9,6 +9,7 @@ from sklearn.compose import make_column_selector
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from kernelweave import MKLClassifier, stack_views
+from kernelweave.cluster import KernelKMeans
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -110,6 +111,7 @@ from saved_builders import (
     one_class,
     pairs_and_counts,
     regressor,
+    survival,
 )
 from saved_explicit import EXPLICIT
 from saved_prepared import PREPARED
@@ -160,6 +162,9 @@ MODELS = {
     "targets, least squares": regressor(TARGETS.to_numpy(), machine="least-squares"),
     "targets, one column": regressor(TARGETS[["first"]], machine="squared-epsilon-insensitive"),
     "weights per target": regressor(TARGETS, combiner=ConvexMKL(), weights="per-target"),
+    "survival": survival(combiner=LpMKL()),
+    "survival, strata": survival(stratified=True, combiner=ConvexMKL()),
+    "survival, ranking, features": survival(loss="ranking", approximation="nystroem"),
     "one-class": one_class(Gaussian()),
     "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
@@ -377,6 +382,16 @@ MODELS = {
     "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), n_components=1), y=SOME),
     "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), n_components=1), y=None),
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
+    "kernel k-means": labelled(KernelKMeans(EMBEDDED, 2, n_init=1, random_state=0), y=None),
+    "kernel k-means, given weights": labelled(
+        KernelKMeans(EMBEDDED, 3, weights={"gaussian": 2.0}, normalize="center", n_init=1, random_state=0), y=None
+    ),
+    "kernel k-means, min-max": labelled(
+        KernelKMeans([Precomputed(GRAM)], 2, weights="min-max", n_init=1, random_state=0), *NUMBERED[:2], y=None
+    ),
+    "kernel k-means, localized": labelled(
+        KernelKMeans(EMBEDDED, 2, weights="localized", n_init=1, random_state=0), y=None
+    ),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     **EXPLICIT,

@@ -19,12 +19,14 @@ from kernelweave import (
     MKLClassifier,
     MKLOneClass,
     MKLRegressor,
+    cluster,
     combiners,
     estimators,
     kernels,
     model_selection,
     reduction,
 )
+from kernelweave.cluster import KernelKMeans
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -233,6 +235,8 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     *((graph, IN_MKLDR, X, Y) for graph in (LDAGraph(), LDEGraph(), LFDAGraph(), LPPGraph(), MFAGraph(), PCAGraph())),
     (SemiSupervisedGraph(), IN_MKLDR, X, Y),
     (UserGraph(np.ones((N, N)) - np.eye(N), D=np.ones(N)), IN_MKLDR, X, None),
+    (KernelKMeans(TWO_KERNELS, 2, n_init=1), ITSELF, X, None),
+    (KernelKMeans(TWO_KERNELS, 2, weights="localized", n_init=1), ITSELF, X, None),
     (ResponseSurfaceSearchCV(MKLClassifier(), ["C"], cv=2, max_iter=1, error_score="raise"), ITSELF, X, TWO),
 ]
 ABSTRACT = (Kernel, kernels.ViewKernel, Combiner, combiners.ChosenWeights, combiners.DescentCombiner, Gate, Graph)
@@ -241,7 +245,7 @@ ABSTRACT = (Kernel, kernels.ViewKernel, Combiner, combiners.ChosenWeights, combi
 def test_every_public_class_with_parameters_is_here():
     public = {
         each
-        for module in (estimators, kernels, combiners, reduction, model_selection)
+        for module in (estimators, kernels, combiners, cluster, reduction, model_selection)
         for name in module.__all__
         if inspect.isclass(each := getattr(module, name)) and issubclass(each, BaseEstimator)
     }

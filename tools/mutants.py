@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SEED, COUNT, LIMIT = 29, 150, 900  # of the draw, mutants, seconds until a run counts as killed
+FEW = 40  # tests of the same package that are run first
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings="]
 OTHER = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
@@ -161,12 +162,15 @@ def tests_of(place: Place, data: Any, tree: Path) -> list[str]:
 
 
 def attempts(place: Place, tests: list[str], tree: Path) -> list[list[str]]:
-    """The arguments of one run of pytest after the other."""
-    if tests:
-        return [tests]
+    """The arguments of one run of pytest after the other: first a few tests of the same package, which mostly do."""
     parts = place.path.relative_to(tree).parts
     package = parts[2] if parts[0] == "src" else parts[0]
-    own = [name for name in (f"tests/{package}", f"src/kernelweave/{package}") if (tree / name).exists()]
+    folders = (f"tests/{package}", f"src/kernelweave/{package}")
+    if tests:
+        own = [test for test in tests if test.startswith(folders)]
+        few = own[:: max(1, len(own) // FEW)]
+        return [some for some in (few, [test for test in tests if test not in few]) if some]
+    own = [name for name in folders if (tree / name).exists()]
     return [own, ["tests", "src"]] if own else [["tests", "src"]]
 
 

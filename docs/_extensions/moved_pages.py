@@ -6,6 +6,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+# Pages of the guide: the old address, and the new one.
+GUIDE = {"cluster.html": "dask.html"}
 # What left the library's API: the beginning of its pages, and where they are now.
 GENERATED = "api/generated"
 COMPARE = ("Comparison", "ComparisonOutcome", "Contender", "Problem")
@@ -22,6 +24,7 @@ def moved(folder: Path) -> dict[Path, str]:
     generated = folder / GENERATED
     pages = {generated / f"kernelweave.{page.name}": page.name for page in generated.glob("experiments.*.html")}
     homes = {f"kernelweave.experiments.{name}.html": f"kernelweave.compare.{name}.html" for name in COMPARE}
+    pages |= {folder / old: new for old, new in GUIDE.items() if (folder / new).exists()}
     return pages | {generated / old: new for old, new in homes.items() if (generated / new).exists()}
 
 

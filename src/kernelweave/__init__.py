@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction, survival
+    from . import cluster, combiners, datasets, display, files, kernels, model_selection, recipes, reduction, survival
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, calibrated
@@ -33,6 +33,7 @@ __all__ = [
     "MKLSurvival",
     "__version__",
     "calibrated",
+    "cluster",
     "combiners",
     "config_context",
     "datasets",
@@ -58,7 +59,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "saving", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
+    *("cluster", "model_selection", "datasets", "display", "files", "recipes", "reporting", "compare", "persistence"),
     "survival",
 }
 _HOMES = {

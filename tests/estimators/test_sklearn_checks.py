@@ -34,7 +34,7 @@ EVERY_CHECK = [
     MKLClassifier(approximation="nystroem", dtype="float64"),
     MKLRegressor(approximation=NystroemFeatures(50), dtype="float64"),
     MKLOneClass(approximation="nystroem", dtype="float64"),
-    NumericSurvival(tol=1e-9),
+    NumericSurvival(ties="breslow", tol=1e-12),
 ]
 SOME_CHECKS = [
     MKLClassifier([Linear(), Polynomial()], Projected(2, Softmax(), gating_components=1, init="lda", max_iter=9)),
@@ -74,6 +74,8 @@ _SINGLE = "the check asks for equal predictions to 1e-7, and explicit features a
 
 
 def expected_failures(estimator):
+    if getattr(estimator, "ties", "") == "breslow":  # with the weights of Efron's ties a sample of weight 2 is not two
+        return {}
     if getattr(estimator, "machine", "svm") == "least-squares" or getattr(estimator, "multiclass", "") == "joint":
         return {}
     explicit = estimator.approximation is not None

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, open_views, save
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, load, open_views, save
 from kernelweave.arrays import HOST, torch_place
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean, Sigmoid
 from kernelweave.engines.device import OnDevice
 from kernelweave.estimators import base, classifier, samples, training
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
+from kernelweave.survival import outcome
 from places import has_cuda, needs_torch
 
 pytestmark = needs_torch
@@ -151,3 +152,16 @@ def test_the_blocks_of_a_fit_are_on_the_device(monkeypatch):
     monkeypatch.setattr(OnDevice, "__init__", lambda self, *given: (seen.append(1), original(self, *given))[1])
     MKLClassifier(KERNELS, approximation=NystroemFeatures(20), device="cuda", random_state=0).fit(X, y)
     assert seen
+
+
+@pytest.mark.parametrize("loss", ["cox", "ranking"])
+def test_survival_in_tiles(loss):
+    """Scores are gathered from the device and slopes put there; on explicit features a device is refused."""
+    outcomes = outcome(np.exp(y + rng.normal(size=400)), rng.random(400) < 0.7)
+    for combiner in (LpMKL(), Localized(l2=0.1, inputs=slice(0, 3))):
+        options = {"combiner": combiner, "loss": loss, "C": 0.3, "tol": 1e-6}
+        host, device = pair(MKLSurvival, X, outcomes, **options)
+        assert device.storage_ == "lazy" and device.objective_ == pytest.approx(host.objective_, rel=1e-5)
+        np.testing.assert_allclose(device.predict(X), host.predict(X), atol=1e-2)
+    with pytest.raises(ValueError, match='use device="cpu"'):
+        MKLSurvival(KERNELS, device="cuda", approximation="nystroem").fit(X, outcomes)

@@ -31,6 +31,7 @@ ALLOWED = {
     "combiners": FRAMES | {*EXACT, "stacks"},
     "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners", "survival"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "cluster": FRAMES | {"views", "kernels", "solvers", "combiners", "estimators"},
     "recipes": FRAMES | {"survival", "views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "reporting": FRAMES
@@ -258,6 +259,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
     assert not loaded & {f"sklearn.{name}" for name in heavy}
     assert not loaded & {"matplotlib", "rich", "rich.progress"}
     unused = {
+        "cluster",
         "reduction",
         "recipes",
         "model_selection",

@@ -14,8 +14,9 @@ from kernelweave import __version__
 ROOT = Path(__file__).parents[2]
 API = ROOT / "docs" / "api"
 PACKAGES = (
-    *("estimators", "kernels", "combiners", "machines", "features", "reduction", "model_selection", "recipes", "files"),
-    *("views", "saving", "reporting", "datasets", "display", "compare", "solvers", "survival"),
+    *("estimators", "kernels", "combiners", "machines", "features", "reduction", "cluster", "recipes"),
+    *("model_selection", "files", "views", "saving", "reporting", "datasets", "display", "compare", "solvers"),
+    "survival",
 )
 BESIDE = ("experiments", "experiments.benchmark")  # in the repository, not in the library
 
@@ -132,9 +133,11 @@ def test_pages_that_moved_lead_to_the_new_ones(tmp_path, monkeypatch):
     generated.mkdir(parents=True)
     for name in ("experiments.Claim", "experiments.benchmark.Entry", "kernelweave.compare.Problem"):
         (generated / f"{name}.html").touch()
+    (tmp_path / "dask.html").touch()
     found = {page.name: new for page, new in module.moved(tmp_path).items()}
     assert found == {
-        "experiments.declaration.Claim.html": "experiments.Claim.html",
+        "cluster.html": "dask.html",
+        "kernelweave.experiments.Claim.html": "experiments.Claim.html",
         "kernelweave.experiments.benchmark.Entry.html": "experiments.benchmark.Entry.html",
         "kernelweave.experiments.Problem.html": "kernelweave.compare.Problem.html",
     }

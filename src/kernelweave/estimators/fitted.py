@@ -185,6 +185,17 @@ class FittedStack(FittedKernels):
         return self._active()
 
 
+def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
+    """An error for a sample without any view that a kernel with a weight reads: nothing is known of it."""
+    without = ~present[:, active].any(axis=1)
+    if without.any():
+        used = [name for name, is_active in zip(names, active, strict=True) if is_active]
+        raise ValueError(
+            f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
+            "such samples, or keep weights of all kernels"
+        )
+
+
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
     return model._lookups()
 

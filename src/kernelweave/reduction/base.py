@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..combiners.base import COMBINED
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.fitted import FittedKernels
+from ..estimators.fitted import FittedKernels, check_some_view
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.resources import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
@@ -181,31 +181,6 @@ class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEs
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def indicators(labels: np.ndarray) -> np.ndarray:
-    """Y' of (18): one column per class, 1 for its members and 0 elsewhere."""
-    return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
-
-
-def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
-    """An error for a sample without any view that a kernel with a weight reads: it has no place in an embedding."""
-    without = ~present[:, active].any(axis=1)
-    if without.any():
-        used = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        raise ValueError(
-            f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
-            "such samples, or keep weights of all kernels"
-        )
-
-
-def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """K of samples moved to their mean in the feature space, in place, and the column means that K had."""
-    means = K.mean(axis=0)
-    K -= means[:, None]
-    K -= means[None, :]
-    K += means.mean()
-    return K, means
 
 
 def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | None = None) -> np.ndarray:

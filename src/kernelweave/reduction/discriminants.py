@@ -40,8 +40,9 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.cluster import KMeans
 
 from ..kernels.points import class_means
+from ..solvers.partitions import centred, indicators
 from ..validation import Constraints, Flag, Number, Seed, Whole
-from .base import Extraction, KernelTransformer, TrainingSamples, centred, indicators, orthonormal
+from .base import Extraction, KernelTransformer, TrainingSamples, orthonormal
 
 
 class KernelOrthogonalCentroid(KernelTransformer):

@@ -49,7 +49,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..combiners.base import as_numbers
-from ..estimators.fitted import FittedStack
+from ..estimators.fitted import FittedStack, check_some_view
 from ..estimators.kernel_lists import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
@@ -60,7 +60,6 @@ from ..validation import Choice, Constraints, Flag, Instance, Number, Seed, Whol
 from ..validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure
 from ..validation.schemas import Schema, numbers, series, size
 from ..views import Views
-from .base import check_some_view
 from .graphs import Graph, LDAGraph, PCAGraph
 
 # Up to this many kernels the weights are found exactly.

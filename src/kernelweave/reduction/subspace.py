@@ -49,8 +49,9 @@ from ..kernels.points import LandmarkKernel, landmark_views, starting_landmarks,
 from ..machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ..solvers import solve_box_qp
 from ..solvers.descent import Ascent, Progress, climb
+from ..solvers.partitions import indicators
 from ..validation import Choice, Constraints, Flag, Number, Seed, Whole
-from .base import Extraction, KernelTransformer, TrainingSamples, indicators, orthonormal
+from .base import Extraction, KernelTransformer, TrainingSamples, orthonormal
 from .discriminants import centroids, components
 
 # The machines inside a line search are solved so closely that the bound is smooth along the line.

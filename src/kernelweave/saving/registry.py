@@ -73,6 +73,7 @@ _MODULES = {
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",
+    "cluster": "KernelKMeans",
     "recipes": "CohortModel",
     "recipes.baselines": "ColumnModel StackedViews",
     "recipes.design": "Design",
@@ -99,7 +100,7 @@ CLASSES = {name: module for module, names in _MODULES.items() for name in names.
 ESTIMATORS = (
     *_MODULES["estimators"].split(),
     *("CohortModel", "AKDAQR", "FromEstimator", "KernelFisher", "KernelOrthogonalCentroid", "KernelPLS"),
-    *("LocalFisher", "MKLDR", "SubspaceKernel", "ColumnModel", "StackedViews"),
+    *("LocalFisher", "MKLDR", "SubspaceKernel", "KernelKMeans", "ColumnModel", "StackedViews"),
 )
 
 # Attributes that have another name in files than now: by class, from the name now to the one in files.

@@ -15,6 +15,7 @@ modules                         contents
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be
 `embedding`                     graph embedding for dimensionality reduction
 `sums`                          sums, products and elementwise functions of stacks of kernel matrices
+`partitions`                    clusters of samples, and kernel weights learned with them
 `tiles`, `passes`               blocks of kernel values and gates, and losses in one read of explicit features
 `base`, `compiled`              what solvers share, and the decorator of all compiled functions
 ==============================  =====================================================================================

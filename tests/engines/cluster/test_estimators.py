@@ -210,8 +210,8 @@ def test_bad_new_samples():
 
 
 def test_the_example_of_the_page(client, tmp_path, monkeypatch):
-    """As it is printed in docs/cluster.md, but for the address."""
-    page = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+    """As it is printed in docs/dask.md, but for the address."""
+    page = (Path(__file__).parents[3] / "docs" / "dask.md").read_text()
     example = page.split("```python\n")[1].split("```")[0]
     assert '"tcp://10.0.0.1:8786"' in example
     monkeypatch.chdir(tmp_path)

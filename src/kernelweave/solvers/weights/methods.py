@@ -17,6 +17,7 @@ newton                 largest cut so far, bent by the curvature of J at the bes
 level                  the point nearest to the best one where every cut is below a level between both bounds (Xu et
                        al., *An extended level method for multiple kernel learning*, 2009)
 silp                   the minimum of the largest cut, a linear program (Sonnenburg et al. 2006), thesis 2.2.1.3
+cuts                   the same over a set that is curved itself, a cone program
 reduced-gradient       descent along the reduced gradient with a line search (Rakotomamonjy et al., *SimpleMKL*, 2008)
 norm ball              the weights in closed form for the weight vectors of the machine (Kloft et al. 2010, 2011)
 conic                  weights and dual variables together, one cone program, thesis (2.5)
@@ -291,6 +292,17 @@ def minimize_silp(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, p
         if bundle.converged:
             break
         cuts.append(bundle.visit(simplex.clean(found.x[:n]), bundle.inner_gap))
+    return bundle
+
+
+def minimize_cuts(evaluate: Evaluate, feasible: WeightSet, tol: float, most: int, progress: Progress) -> Bundle:
+    """The minimum of the largest cut, for sets that are curved themselves, such as `RootSimplex`."""
+    bundle = Bundle(evaluate, feasible, tol, most, progress)
+    while not bundle.ends:
+        x = bundle.step(None)  # raises the lower bound to the minimum of the cuts
+        if x is None or bundle.converged:
+            break
+        bundle.visit(x, None)
     return bundle
 
 

@@ -6,6 +6,7 @@ set            x                                           smallest of l - 1/2 q
 `Simplex`      sum(x) = 1, x >= lower                      l - 1/2 (lower'q + (1 - sum(lower)) max_m q_m)
 `Budget`       sum(x) = k, 0 <= x <= 1                     l - 1/2 (sum of the k largest q_m)
 `GroupBall`    x >= 0, sum_g ||x_g||_p <= 1                l - 1/2 max_g ||q_g||_p*        with 1/p + 1/p* = 1
+`RootSimplex`  x >= 0, sum_m sqrt(x_m) >= 1                l + 1/2 / sum_m 1 / (-q_m)      where no q_m is positive
 =============  ==========================================  =====================================================
 
 The thesis swaps the exponents of the dual norm (section 2.2.1.2, Kloft et al.); it is (sum_m q_m^(p/(p-1)))^((p-1)/p).
@@ -331,3 +332,40 @@ class GroupBall(WeightSet):
 
     def _norms(self, x: np.ndarray, p: float) -> np.ndarray:
         return np.array([np.linalg.norm(x[self.groups == g], p) for g in range(self.groups.max() + 1)])
+
+
+@dataclass(frozen=True)
+class RootSimplex(WeightSet):
+    """The set { x >= 0 : sum_m sqrt(x_m) >= 1 }: the squares of weights that add up to 1, and all that is above them.
+
+    For functions that do not fall where a weight grows, whose forms q are not positive; they are least on the edge.
+
+    >>> RootSimplex(2).smallest(0.0, np.array([-2.0, -2.0]))
+    0.5
+    """
+
+    n_kernels: int
+
+    def start(self) -> np.ndarray:
+        return np.full(self.n_kernels, self.n_kernels**-2.0)
+
+    def smallest(self, intercept: float, forms: np.ndarray) -> float:
+        slopes = np.maximum(-0.5 * forms, 0.0)
+        if not slopes.all():
+            return float(intercept)
+        return float(intercept + 1.0 / (1.0 / slopes).sum())
+
+    def clean(self, x: np.ndarray) -> np.ndarray:
+        roots = np.sqrt(np.maximum(x, 0.0))
+        return (roots / roots.sum()) ** 2
+
+    def constraints(self) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+        """With roots r_m as helpers, sum(r) >= 1 and r_m^2 <= x_m, in units in which equal weights have x_m = 1."""
+        n = self.n_kernels
+        A, b = np.zeros((1 + 3 * n, 2 * n)), np.zeros(1 + 3 * n)
+        A[0, n:], b[0] = -1.0, -1.0
+        first = 1 + 3 * np.arange(n)
+        A[first, np.arange(n)] = A[first + 1, np.arange(n)] = -(n**2.0)  # ||(x - 1, 2 r)|| <= x + 1
+        b[first], b[first + 1] = 1.0, -1.0
+        A[first + 2, n + np.arange(n)] = -2.0 * n
+        return A, b, [clarabel.NonnegativeConeT(1), *[clarabel.SecondOrderConeT(3)] * n]
