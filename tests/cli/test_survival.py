@@ -176,3 +176,18 @@ def test_words_of_events():
     assert split_event("a/b.csv:last state=dead = sure") == ("a/b.csv:last state", "dead = sure")
     assert split_event("status") == ("status", None) and split_event("status=1") == ("status", "1")
     assert times("730, 365;10") == [10.0, 365.0, 730.0]
+
+
+def test_times_and_events_in_the_file_of_a_view_are_no_part_of_it(folder, capsys):
+    X, y = cohort()
+    table = X.filter(like="clinical__").rename(columns=lambda name: name.partition("__")[2])
+    table.assign(os=y["time"], dead=y["event"]).to_csv("whole.csv")
+    words = ["fit", "rna.csv", "whole.csv", "--target", "os", "--event", "dead", "--quick", "--method", "mean"]
+    assert main([*words, "--out", "whole.kw"]) == 0
+    out, err = capsys.readouterr()
+    assert "Target os: times from" in out and "one to one" not in err
+    model = load("whole.kw")
+    assert model.task_ == "survival" and {"whole__os", "whole__dead"}.isdisjoint(model.feature_names_in_)
+    table.assign(os=y["time"], dead=y["event"], state=np.where(y["event"], "d", "a")).to_csv("leaky.csv")
+    assert main([*words[:2], "leaky.csv", *words[3:], "--out", "leaky.kw"]) == 0
+    assert "warning: the column 'leaky__state' equals the target one to one" in capsys.readouterr().err
