@@ -104,6 +104,7 @@ def test_which_methods_there_are(monkeypatch):
     assert set(reasons) == {"forest", "coxnet"} and "scikit-survival" in reasons["forest"]
     names = method_names("survival", ["rna"])
     assert "stacking" not in names and "boosting" not in names and names["linear"] == "Cox ridge regression"
+    assert names["forest"] == "random survival forest"
     assert "coxnet" not in method_names("classification", ["rna"]) | method_names("regression", ["rna"])
     with pytest.raises(ValueError, match="'boosting' cannot be had for these data: scikit-learn has no gradient"):
         CohortModel("boosting").fit(X, Y)

@@ -153,7 +153,7 @@ def method_names(task: str, views: Sequence[str], *, without: Collection[str] = 
     >>> names["alone:rna"], names["linear"]
     ('rna alone', 'ridge regression')
     """
-    labels = {f"{ALONE}{view}": f"{view} alone" for view in views} | _LABELS | {"linear": TASKS[task].linear}
+    labels = {f"{ALONE}{view}": f"{view} alone" for view in views} | {**_LABELS, **TASKS[task].labels}
     left_out = {*without, *TASKS[task].lacks}
     return {method: label for method, label in labels.items() if method not in left_out}
 

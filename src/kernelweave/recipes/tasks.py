@@ -43,7 +43,7 @@ class Task:
     chance: str  # what tables call the prediction without information
     no_information: str  # the same in a sentence
     constant: str  # what is predicted for a sample on which a method cannot decide
-    linear: str  # what tables call the method "linear"
+    labels: Mapping[str, str]  # what tables call methods that differ between tasks
     costs: Grid  # C of kernel machines, whose kernels have a unit diagonal and regressions a target of variance 1
     linear_costs: Grid  # C of logistic regression, 1 / alpha of ridge regression, on standardised columns
     portfolio: tuple[str, ...]  # what "auto" chooses from, the simplest first
@@ -70,7 +70,7 @@ TASKS = {
             chance="most frequent class",
             no_information="always predicting the most frequent class",
             constant="the most frequent class",
-            linear="logistic regression",
+            labels={"linear": "logistic regression"},
             costs={"full": (0.3, 3.0, 30.0), "quick": (3.0,)},
             linear_costs={"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
             portfolio=PORTFOLIO,
@@ -83,7 +83,7 @@ TASKS = {
             chance="mean of the target",
             no_information="always predicting the mean of the target",
             constant="the mean target",
-            linear="ridge regression",
+            labels={"linear": "ridge regression"},
             costs={"full": (0.1, 1.0, 10.0, 100.0), "quick": (0.1, 1.0, 10.0)},
             linear_costs={"full": (0.001, 0.01, 0.1, 1.0), "quick": (0.01, 0.1)},
             portfolio=PORTFOLIO,
@@ -96,7 +96,7 @@ TASKS = {
             chance="Kaplan-Meier",
             no_information="giving all samples the same risk (Kaplan-Meier)",
             constant="the average risk",
-            linear="Cox ridge regression",
+            labels={"linear": "Cox ridge regression", "forest": "random survival forest"},
             costs={"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
             linear_costs={"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
             portfolio=("mean", "lp"),
