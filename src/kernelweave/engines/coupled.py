@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..machines import DualTerms, Solution
-from ..solvers.coupled import AtScores, curvature, solve_coupled
+from ..solvers.coupled import AtScores, curvature, plus, solve_coupled
 from .base import Engine
 from .memory import Block
 from .primal import Amplitudes, Pass, Penalty, Primal, scored, sweep
@@ -136,6 +136,9 @@ class FeatureSpace:
 
     def inner(self, x: tuple[Any, ...], y: tuple[Any, ...]) -> np.ndarray:
         return (x[0] * y[0]).sum(axis=0)
+
+    def plus(self, x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+        return plus(x, factor, y)
 
 
 def solve_on_features(

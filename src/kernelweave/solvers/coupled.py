@@ -342,6 +342,13 @@ class Space(Protocol):
     def inner(self, x: tuple[Any, ...], y: tuple[Any, ...]) -> np.ndarray:
         """Inner products of the columns of two points."""
 
+    def plus(self, x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+        """x + factor y, of a number or one for each column."""
+
+
+def plus(x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a + factor * b for a, b in zip(x, y, strict=True))
+
 
 class Whole:
     """A Gram matrix in memory; points are coefficients and their products with it."""
@@ -370,6 +377,9 @@ class Whole:
     def inner(self, x: tuple[Any, ...], y: tuple[Any, ...]) -> np.ndarray:
         return (x[0] * y[-1]).sum(axis=0)
 
+    def plus(self, x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+        return plus(x, factor, y)
+
 
 class InParts(Whole):
     """A kernel in parts; points are coefficients, the images that it keeps, and values."""
@@ -386,6 +396,11 @@ class InParts(Whole):
 
     def with_images(self, coef: np.ndarray, images: Any) -> tuple[Any, ...]:
         return coef, images, np.array(self.K.place.numpy(self.K.summed(images)), dtype=np.float64)
+
+    def plus(self, x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
+        (c, images, f), (d, others, g) = x, y
+        there = self.K.place.asarray(np.atleast_1d(np.asarray(factor, dtype=np.float64)))
+        return c + factor * d, images + there * others, f + factor * g
 
 
 @dataclass(frozen=True)
@@ -406,10 +421,6 @@ class _State:
     point: tuple[Any, ...]
     at: AtScores
     value: float
-
-
-def _plus(x: tuple[Any, ...], factor: Any, y: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a + factor * b for a, b in zip(x, y, strict=True))
 
 
 def solve_coupled(
@@ -441,7 +452,7 @@ def solve_coupled(
         state = _begin(space, loss, start)
         steps, idle, is_fresh, first = 0, 0, True, 0.0
         for newton in range(MOST_NEWTON + 1):
-            residual = _plus(space.of(-state.at.slope[:, None]), -1.0, state.point)
+            residual = space.plus(space.of(-state.at.slope[:, None]), -1.0, state.point)
             gap = 0.5 * float(space.inner(residual, residual)[0])
             if not np.isfinite(gap) or not np.isfinite(state.value):
                 raise ValueError(NOT_FINITE)
@@ -505,11 +516,13 @@ def solve_bent(
         length = np.divide(square, bend, out=np.zeros_like(bend), where=(bend > 0.0) & (square > 0.0))
         if not length.any():
             break
-        solved = _plus(solved, length, direction)
-        residual = _plus(_plus(residual, -length, direction), -length, space.of(bent))
+        solved = space.plus(solved, length, direction)
+        residual = space.plus(space.plus(residual, -length, direction), -length, space.of(bent))
         steps += 1
         before, square = square, space.inner(residual, residual)
-        direction = _plus(residual, np.divide(square, before, out=np.zeros_like(square), where=before > 0.0), direction)
+        direction = space.plus(
+            residual, np.divide(square, before, out=np.zeros_like(square), where=before > 0.0), direction
+        )
     return solved, steps
 
 
@@ -533,7 +546,7 @@ def _searched(space: Space, loss: CoupledLoss, state: _State, step: tuple[Any, .
         return state
     low, high, t = 0.0, np.inf, 1.0
     for _ in range(MOST_TRIALS):
-        there = _state(space, loss, _plus(state.point, t, step))
+        there = _state(space, loss, space.plus(state.point, t, step))
         rise = slope(there) if np.isfinite(there.value) else np.inf
         if rise <= -FLAT * first and (t == 1.0 or rise >= FLAT * first):
             break
