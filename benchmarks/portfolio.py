@@ -31,9 +31,10 @@ from kernelweave.recipes import CohortModel
 from kernelweave.recipes.choice import FEWEST, _offsets, standard_error
 from kernelweave.recipes.kinds import column_kinds
 from kernelweave.recipes.layout import TableLayout
-from kernelweave.recipes.methods import FOLLOWS, PORTFOLIO, TRIAL_TREES, ModelMaker, grid_of, method_layout, portfolio
+from kernelweave.recipes.methods import FOLLOWS, TRIAL_TREES, ModelMaker, grid_of, method_layout, portfolio
 from kernelweave.recipes.preparation import has_scales, has_unit_rows, view_transformer
 from kernelweave.recipes.search import TIE, Calibration, Candidate, inner_splits, remembering, search
+from kernelweave.recipes.tasks import PORTFOLIO
 from kernelweave.recipes.values import CohortValues
 from kernelweave.views import Views
 

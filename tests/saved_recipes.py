@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from kernelweave.recipes import CohortModel
+from kernelweave.survival import outcome
 from mixed_cohort import cohort
 
 
@@ -12,7 +13,8 @@ def recipe(method, *, task="classification", several=False, **options):
 
     def fitted():
         X, labels, numbers, K = cohort(30)
-        y = labels if task == "classification" else numbers
+        y = outcome(np.exp(numbers), labels == labels[0]) if task == "survival" else numbers
+        y = labels if task == "classification" else y
         if several:
             y = np.where(np.arange(30) % 3 == 0, "other", labels)
         model = CohortModel(method, matrices={"sim": K}, effort="quick", random_state=0, **options)
@@ -34,5 +36,6 @@ RECIPES = {
     "recipe, mean": recipe("mean"),
     "recipe, one view": recipe("alone:rna", several=True),
     "recipe, concatenation": recipe("concatenation", task="regression"),
+    "recipe, survival": recipe("mean", task="survival"),
     "recipe, stacking": recipe("stacking", several=True, calibrate=False),
 }

@@ -32,19 +32,19 @@ ALLOWED = {
     "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners", "survival"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "cluster": FRAMES | {"views", "kernels", "solvers", "combiners", "estimators"},
-    "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "recipes": FRAMES | {"survival", "views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "reporting": FRAMES
     | {"jinja2", "markupsafe", "_version", "saving", "model_selection"}
-    | {"views", "kernels", "combiners", "estimators", "reduction", "recipes"},
+    | {"survival", "views", "kernels", "combiners", "estimators", "reduction", "recipes"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
     "saving": FRAMES | {"_version", "views", "kernels", "machines", "features", "engines", "combiners", "estimators"},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "persistence": {"saving"},
     "experiments": set(),
-    "compare": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
-    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "compare", "_version", *BELOW, *WORK},
+    "compare": FRAMES | {"joblib", "threadpoolctl", "_version", "survival", *BELOW, *WORK},
+    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "compare", "_version", "survival", *BELOW, *WORK},
 }
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"  # beside the library, which never imports it
 BY_EXPERIMENTS = FRAMES | {"rich", "__version__", "stack_views", "experiments", "compare", "cli", *BELOW, *WORK}

@@ -8,8 +8,8 @@ from sklearn.metrics import balanced_accuracy_score
 from kernelweave import datasets, load, save, stack_views
 from kernelweave.recipes import CohortModel
 from kernelweave.recipes.choice import Selection, chosen, class_offsets, standard_error
-from kernelweave.recipes.methods import PORTFOLIO
 from kernelweave.recipes.search import Found, remembering
+from kernelweave.recipes.tasks import PORTFOLIO
 
 FOLDS = [(np.flatnonzero(np.arange(300) % 3 != k), np.flatnonzero(np.arange(300) % 3 == k)) for k in range(3)]
 Y = np.arange(300) % 2

@@ -220,7 +220,7 @@ def test_only_large_cohorts_without_rare_classes_stop_early():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": "trees"}, 'estimator of ColumnModel must be "linear", "forest" or "boosting"'),
+        ({"estimator": "trees"}, 'estimator of ColumnModel must be "linear", "forest", "boosting" or "coxnet"'),
         ({"C": 0.0}, "C of ColumnModel must be a positive"),
         ({"learning_rate": 2.0}, "learning_rate of ColumnModel must be a number from 0.01 to 1"),
         ({"preparation": "scale"}, "preparation of ColumnModel must be a transformer"),

@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import get_scorer_names
 
 from kernelweave.recipes.scoring import _KNOWN, Scoring, default_scoring, positive_place, scoring_named
+from kernelweave.survival import outcome
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_balanced_accuracy_decides_below_half_the_even_share(counts, expected):
 
 
 def test_every_name_is_one_of_scikit_learn():
-    assert set(_KNOWN) <= set(get_scorer_names())
+    assert set(_KNOWN) - {"concordance"} <= set(get_scorer_names())  # scikit-learn has no score of survival
 
 
 def test_every_score_has_a_value():
@@ -36,6 +37,8 @@ def test_every_score_has_a_value():
     for name, (task, *_) in _KNOWN.items():
         if task == "classification":
             value = Scoring(name).value(y, shares.argmax(axis=1), shares, 2)
+        elif task == "survival":
+            value = Scoring(name).value(outcome(random.random(40), y), random.normal(size=40), None, 0)
         else:
             value = Scoring(name).value(y * 1.0, y + random.normal(size=40), None, 0)
         assert np.isfinite(value) and (value <= 0.0) == (value < 0.0 or Scoring(name).is_error or value == 0.0), name

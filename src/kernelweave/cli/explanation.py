@@ -17,7 +17,7 @@ from ..estimators.explanations import INTERCEPT, part_names
 from ..estimators.kernel_lists import kernels_by_view
 from ..files.base import as_csv
 from ..recipes import CohortModel
-from ..recipes.importance import mean_parts, measured_from
+from ..recipes.importance import mean_parts, measured_from, part_terms
 from ..reporting import report
 from ..reporting.page import Report
 from ..saving.atomic import replace_file
@@ -28,6 +28,7 @@ from .prediction import (
     decision_name,
     decision_sign,
     has_classes,
+    has_risks,
     load_model,
     predictable,
     predictions,
@@ -36,7 +37,7 @@ from .prediction import (
 )
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
-LEADING = ("label", "class", "pair", "target", "decision", "prediction")  # columns in front of the parts
+LEADING = ("label", "class", "pair", "target", "decision", "prediction", "risk")  # columns in front of the parts
 REPORTS = ("report.json", "report.html", "report.md")
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
@@ -88,8 +89,9 @@ def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
     """For each view, the most frequent first, how many samples it decided, by the table of ``contributions.csv``.
 
     Its part is then the largest in the direction of the prediction, or "none" counts the sample. The direction is that
-    of the predicted class and, for numbers, away from the intercept. Where a sample has several rows, its parts in
-    these directions are added, each in units of the spread of its decision value. Only predicted samples count.
+    of the predicted class and, for numbers and risks, away from the intercept. Where a sample has several rows, its
+    parts in these directions are added, each in units of the spread of its decision value. Only predicted samples
+    count.
     """
     ids, table = table.iloc[:, 0], table.iloc[:, 1:]
     is_known = table.iloc[:, 0].notna()
@@ -97,7 +99,7 @@ def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
     views = _term_views(model, ids.name)
     names = [name for name in table.columns if name not in (*LEADING, decision_name(model))][:-1]
     parts = table[names].astype(float).T.groupby([views.get(name, name) for name in names], sort=False).sum().T
-    value = table[decision_name(model) if has_classes(model) else "prediction"].astype(float)
+    value = table[_value_name(model)].astype(float)
     output = next((table[name] for name in ("pair", "target") if name in table), pd.Series("", table.index))
     if has_classes(model):
         several = len(getattr(model, "classes_", ())) > 2 and "pair" not in table
@@ -154,7 +156,7 @@ def _column_names(terms: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     inner = _inner(model)
-    terms = list(inner.kernel_names_ if hasattr(inner, "kernel_names_") else inner.views)
+    terms = part_terms(model) if isinstance(model, CohortModel) else list(inner.kernel_names_)
     own = {}
     if not isinstance(model, CohortModel):
         own = {kernel: view for view, kernels in kernels_by_view(model).items() for kernel in kernels}
@@ -163,9 +165,14 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     return dict(zip(names, views, strict=True))
 
 
+def _value_name(model: Any) -> str:
+    """The column of what the parts of a sample add up to."""
+    return decision_name(model) if has_classes(model) else "risk" if has_risks(model) else "prediction"
+
+
 def _single_output_table(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     if not has_classes(model):
-        return _with_lead({"prediction": np.ravel(model.predict(X))}, parts)
+        return _with_lead({_value_name(model): np.ravel(model.predict(X))}, parts)
     return _with_lead({"label": model.predict(X), decision_name(model): parts.sum(axis=1)}, parts)
 
 
@@ -212,7 +219,7 @@ def _kernel_weights(model: Any, X: pd.DataFrame) -> pd.DataFrame:
 def _feature_weights(model: Any) -> pd.DataFrame | None:
     """Feature weights of all linear kernels, or of a regression on all columns (in units of y), the largest first."""
     inner = _inner(model)
-    if getattr(inner, "kind_", None) == "linear":
+    if getattr(inner, "kind_", None) in ("linear", "coxnet"):
         found = [_regression_weights(inner)]
     else:
         found = _linear_kernel_weights(inner) if hasattr(inner, "feature_weights") else []
@@ -299,7 +306,7 @@ def run(chosen: argparse.Namespace) -> int:
         [
             *samples.notes,
             f"Explained the predictions of {counted_samples(int(able.sum()))} by {name}.",
-            f"Most was added to the decision by {views}.",
+            f"Most was added to the {'risk' if has_risks(model) else 'decision'} by {views}.",
             *([] if has_classes(model) else [f"Parts are measured from {measured_from(model, int(able.sum()))}."]),
         ]
     )

@@ -24,8 +24,10 @@ from ..recipes.kinds import given_kinds
 from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.scoring import Scoring
 from ..recipes.search import watched
+from ..recipes.tasks import SURVIVAL, TASKS
 from ..saving import save
 from .columns import column_options
+from .events import split_event, with_outcomes
 from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # share of the free memory above which files are read block by block
@@ -46,10 +48,11 @@ def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
     cohort = read_training_samples(chosen)
     X, y = cohort.tables.X, cohort.tables.y
     matrices: Any = cohort.matrices or None
-    task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
+    given = "as given by --task" if chosen.event is None else "as given by --event"
+    task, why = (chosen.task, given) if chosen.task else guess_task(y)
     options = column_options(chosen, X.columns)
     kinds = given_kinds(column_kinds(X, matrices=tuple(cohort.matrices)), options["kinds"])
-    reasons = unavailable(task, X, matrices=matrices, kinds=kinds)
+    reasons = unavailable(task, X, matrices=matrices, kinds=kinds) | dict(TASKS[task].lacks)
     if chosen.method in reasons:
         raise ValueError(f"--method {chosen.method} cannot be had for these data: {reasons[chosen.method]}")
     label = _label(chosen.method, method_names(task, _views(X), without=reasons))
@@ -117,7 +120,7 @@ def opened(
     paths = [Path(split_entry(word)[1]).expanduser() for word in words]
     is_wanted = chosen.in_blocks or any(path.is_dir() for path in paths)
     others = [path for path in paths if not path.is_dir() and format_suffix(path.name) not in STORED_SUFFIXES]
-    beside = [option for option in ("kernel", "groups", "diagonal") if getattr(chosen, option, None)]
+    beside = [option for option in ("kernel", "groups", "event", "diagonal") if getattr(chosen, option, None)]
     if is_wanted and beside:
         raise ValueError(f"--{beside[0]} is for files that are read into memory, not for folders or --in-blocks")
     if not paths or beside or (others and not is_wanted):
@@ -133,11 +136,12 @@ def opened(
 
 
 def read_training_samples(chosen: argparse.Namespace) -> Cohort:
-    return read_cohort(
+    cohort = read_cohort(
         chosen.files,
         chosen.target,
         matrices=chosen.kernel,
         groups=chosen.groups,
+        event=None if chosen.event is None else split_event(chosen.event)[0],
         id=chosen.id,
         sep=chosen.sep,
         decimal=chosen.decimal,
@@ -145,6 +149,7 @@ def read_training_samples(chosen: argparse.Namespace) -> Cohort:
         na_values=chosen.na_values or None,
         keep_columns=chosen.keep_column,
     )
+    return cohort if chosen.event is None else with_outcomes(cohort, chosen.event)
 
 
 def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
@@ -161,7 +166,13 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
         lines.append(f"{counted_samples(without)} without a target {'is' if without == 1 else 'are'} left out.")
     if alone:
         lines.append(f"{counted_samples(alone)} with a target {'is' if alone == 1 else 'are'} in none of the files.")
-    if task == "classification":
+    if task == SURVIVAL:
+        time, event = tables.y.iloc[:, 0], tables.y["event"]
+        lines.append(
+            f"Target {time.name}: times from {time.min():g} to {time.max():g}; {int(event.sum())} of "
+            f"{counted_samples(len(event))} have the event, the others are censored."
+        )
+    elif task == "classification":
         counts = tables.y.value_counts()
         lines.append(f"Target {tables.y.name}: {listed([f'{label} ({count})' for label, count in counts.items()])}.")
     else:

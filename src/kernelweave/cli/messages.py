@@ -54,7 +54,7 @@ _RULES: list[tuple[re.Pattern, str | Callable[[re.Match], str]]] = [
     (re.compile(r"\bid=(\{[^{}]*\})"), _pairs),
     (re.compile(rf"pass id as a mapping, such as \{{FILE: {_TEXT}\}}"), lambda m: f"write --id FILE={m[1] or m[2]}"),
     (re.compile(r"pass id as a mapping from views or files to their own columns"), "write --id FILE=COLUMN"),
-    (re.compile(r"pass groups as FILE:COLUMN"), "pass --groups FILE:COLUMN"),
+    (re.compile(r"pass (groups|event) as FILE:COLUMN"), r"pass --\1 FILE:COLUMN"),
     (re.compile(r"\bX lacks (?=\d)"), "the files lack "),
     (re.compile(r"where X has no column of a view at all, the view"), "where a view has no file at all, it"),
     (re.compile(rf"\btarget={_TEXT}"), _option("target")),

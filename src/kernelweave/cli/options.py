@@ -32,7 +32,7 @@ METHODS = (
         "lp-scales",
         "completed",
     ),
-    *("lp-completed", "convex", "localized", "projected", "stacking", "linear", "forest", "boosting"),
+    *("lp-completed", "convex", "localized", "projected", "stacking", "linear", "coxnet", "forest", "boosting"),
 )
 EXAMPLES = {
     "compare": "kernelweave compare rna.csv protein.csv clinical.tsv --target labels.csv:diagnosis --id sample "
@@ -71,6 +71,18 @@ def positive(text: str) -> float:
     if not 0.0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
     return value
+
+
+def times(text: str) -> list[float]:
+    """Increasing times of "365,730" or "365 730"."""
+    words = re.split(r"[,;\s]+", text.strip().strip(",;"))
+    try:
+        found = sorted({float(word) for word in words})
+    except ValueError:
+        found = [math.nan]
+    if not all(0.0 <= time < math.inf for time in found):
+        raise argparse.ArgumentTypeError(f"must be numbers of at least 0, such as 365,730, not {text!r}")
+    return found
 
 
 def duration(text: str) -> float:
@@ -220,7 +232,7 @@ def _add_scoring(group: Any) -> None:
         "--scoring",
         metavar="NAME",
         help="the score that decides, by scikit-learn's name, such as roc_auc, f1_macro or neg_mean_absolute_error "
-        "(default: accuracy; balanced accuracy where a class is rare; R2 of numbers)",
+        "(default: accuracy; balanced accuracy where a class is rare; R2 of numbers; concordance of times to an event)",
     )
     group.add_argument(
         "--positive",
@@ -259,8 +271,9 @@ def _add_predict(commands: Any) -> None:
         commands,
         "predict",
         "predict new samples with a saved model",
-        "Write label, decision values and calibrated probabilities of each sample (or its predicted number). Files\n"
-        "are read block by block, so that they may be larger than memory. Views may be missing. With --target the\n"
+        "Write label, decision values and calibrated probabilities of each sample (or its predicted number, or its\n"
+        "risk of an event and the chance to be without it after --times). Files are read block by block, so that they\n"
+        "may be larger than memory. Views may be missing. With --target the\n"
         "predictions are scored: all scores with 95 % intervals, and what is predicted for each class.",
     )
     _add_new_files(parser)
@@ -270,6 +283,13 @@ def _add_predict(commands: Any) -> None:
         "file of the predictions, .csv or .parquet (default predictions.csv; - for standard output)",
     )
     _add_in_blocks(parser)
+    parser.add_argument(
+        "--times",
+        type=times,
+        metavar="TIMES",
+        help="of a model of times until an event: also write the chance to be without it after these times, such as "
+        "365,730, in the unit of the training times",
+    )
     parser.add_argument(
         "--block-size", type=whole(1), default=10_000, metavar="N", help="samples to read at a time (default 10000)"
     )
@@ -327,6 +347,12 @@ def _add_training_files(parser: Parser) -> None:
         help="what to predict, such as labels.csv:diagnosis, or a column of one of the files",
     )
     group.add_argument(
+        "--event",
+        metavar="FILE:COLUMN[=VALUE]",
+        help="the target holds times until an event: this column says where it happened (yes or no, 1 or 0); other "
+        "samples are censored, last seen without it. With =VALUE, such as labels.csv:status=dead, that value means it",
+    )
+    group.add_argument(
         "--keep-column",
         action="append",
         default=[],
@@ -335,7 +361,11 @@ def _add_training_files(parser: Parser) -> None:
     )
     _add_reading(group, "similarities of the samples, a square table with ids in its first row and column")
     _add_columns(parser)
-    parser.add_argument("--task", choices=["classification", "regression"], help="(default: by what the target holds)")
+    parser.add_argument(
+        "--task",
+        choices=["classification", "regression", "survival"],
+        help="(default: by what the target holds; survival with --event)",
+    )
     parser.add_argument(
         "--groups",
         metavar="FILE:COLUMN",
@@ -462,6 +492,8 @@ def check(chosen: argparse.Namespace) -> None:
         _check_results(chosen.results)
     if getattr(chosen, "class_weight", None) == "none":
         chosen.class_weight = None
+    if hasattr(chosen, "task"):
+        _check_survival(chosen)
     if chosen.command == "compare":
         chosen.methods = _split_methods(chosen.methods, views)
         for name in chosen.methods or []:
@@ -473,6 +505,15 @@ def check(chosen: argparse.Namespace) -> None:
     _check_diagonals(chosen)
     if chosen.out is not None:
         _check_out(chosen, views)
+
+
+def _check_survival(chosen: argparse.Namespace) -> None:
+    if chosen.task == "survival" and chosen.event is None:
+        raise ValueError("--task survival needs --event FILE:COLUMN, which says which times are times of an event")
+    if chosen.event is not None and chosen.task not in (None, "survival"):
+        raise ValueError(f"--event is for times until an event, not for --task {chosen.task}; leave one of them out")
+    if chosen.event is not None:
+        chosen.task = "survival"
 
 
 def _check_na_values(chosen: argparse.Namespace) -> None:
@@ -530,7 +571,7 @@ def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
 def _id_by_file(chosen: argparse.Namespace, views: dict[str, str]) -> str | bool | dict[str, str]:
     """One column for all files, or a mapping from files to columns where some have a column of their own."""
     files = {name: Path(path).name for name, path in views.items()}
-    for place in (getattr(chosen, "target", None), getattr(chosen, "groups", None)):
+    for place in (getattr(chosen, name, None) for name in ("target", "groups", "event")):
         starts = [(place or "")[: colon.start()] for colon in re.finditer(":", place or "")]
         found = next((Path(start).name for start in starts if without_suffix(start) != start), None)
         if found is not None and found not in files.values():

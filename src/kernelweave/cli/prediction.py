@@ -24,7 +24,7 @@ import pandas as pd
 from .._extras import optional
 from .._warnings import warn
 from ..compare.labelled import LabelledCohort
-from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival
 from ..estimators.fitted import presence_of
 from ..files import OpenViews, ViewBlocks, read_views_in_blocks
 from ..files.base import Options, as_csv
@@ -35,6 +35,7 @@ from ..recipes import CohortModel
 from ..recipes.cohort import with_gaps
 from ..recipes.drift import NewCohort
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
+from ..recipes.tasks import CLASSES, SURVIVAL
 from ..saving import load
 from ..saving.atomic import naming, replace_file
 from .fit import opened
@@ -42,7 +43,7 @@ from .messages import listed, one_line, print_table, working
 from .options import without_suffix
 
 NAMED = 3  # samples that a warning names
-PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
+PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLSurvival, MKLOneClass)
 MOST_CLASSES = 8  # whose confusion matrix a terminal has room for
 STANDARD_OUTPUT = Path("-")
 _BLOCK = 10_000  # samples that `explain` reads at a time
@@ -207,7 +208,13 @@ def decision_sign(model: Any) -> float:
 
 
 def has_classes(model: Any) -> bool:
-    return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
+    if isinstance(model, CohortModel):
+        return model.task_ == CLASSES
+    return not isinstance(model, MKLRegressor | MKLSurvival)
+
+
+def has_risks(model: Any) -> bool:
+    return model.task_ == SURVIVAL if isinstance(model, CohortModel) else isinstance(model, MKLSurvival)
 
 
 def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
@@ -220,11 +227,17 @@ def predictable(model: Any, X: pd.DataFrame) -> np.ndarray:
     return able
 
 
-def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
-    """Labels, decision values and probabilities, or numbers, with the index of X; empty rows without a view needed."""
+def predictions(model: Any, X: pd.DataFrame, times: Sequence[float] = ()) -> pd.DataFrame:
+    """Labels, decision values and probabilities, numbers, or risks and survival until some times, with the index of X.
+
+    Rows of samples without a view that the model needs are empty.
+    """
     able = predictable(model, X)
     known = X[able]
-    parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
+    if has_risks(model):
+        parts = _risks(model, known, times)
+    else:
+        parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
     table = pd.DataFrame(parts, index=known.index)
     return table if able.all() else table.reindex(X.index)
 
@@ -234,6 +247,12 @@ def _numbers(model: Any, X: pd.DataFrame) -> dict[str, Any]:
     if predicted.ndim == 1:
         return {"prediction": predicted}
     return {f"prediction_{place}": column for place, column in enumerate(predicted.T)}
+
+
+def _risks(model: Any, X: pd.DataFrame, times: Sequence[float]) -> dict[str, Any]:
+    table: dict[str, Any] = {"risk": np.asarray(model.predict(X)) if len(X) else np.zeros(0)}
+    chances = model.predict_survival_function(X, times) if len(X) and len(times) else np.zeros((len(X), len(times)))
+    return table | {f"survival_{time:g}": column for time, column in zip(times, chances.T, strict=True)}
 
 
 def _labelled(model: Any, X: pd.DataFrame) -> dict[str, Any]:
@@ -262,6 +281,8 @@ def load_model(chosen: argparse.Namespace) -> Any:
         raise ValueError(
             f"{chosen.model} holds a {type(model).__name__}; {chosen.command} takes models of these: {known}"
         )
+    if getattr(chosen, "times", None) and not has_risks(model):
+        raise ValueError(f"--times is for models of times until an event, and {chosen.model} is none")
     return model
 
 
@@ -290,7 +311,8 @@ class NewSamples:
 
     Samples that have no view that the model reads come last, in a data frame without columns. `notes` are sentences on
     what was decided about files, `matrices` similarities of the new samples (rows) with the training samples, and
-    `wanted` the views that the model reads. With a target, `labelled` is what is known of it.
+    `wanted` the views that the model reads. With a target, `labelled` is what is known of it. `times` are those until
+    which survival is predicted.
     """
 
     def __init__(self, chosen: argparse.Namespace, model: Any):
@@ -302,6 +324,7 @@ class NewSamples:
         self.wanted, self._model = ", ".join(columns.read), model
         self.labelled = _labelled_cohort(chosen.target, model)
         self._size = getattr(chosen, "block_size", _BLOCK)
+        self.times = getattr(chosen, "times", None) or []
         if len(unread) == len(files) and not self.matrices:
             raise ValueError(_no_view(columns))
         self._blocks: ViewBlocks | OpenBlocks | None = None
@@ -425,6 +448,11 @@ def _matrices(chosen: argparse.Namespace, columns: ModelColumns, na_values: list
 def _labelled_cohort(target: str | None, model: Any) -> LabelledCohort | None:
     if target is None:
         return None
+    if has_risks(model):
+        raise ValueError(
+            "--target is for models of classes or numbers; predictions of times until an event are scored by "
+            "kernelweave compare, or from Python by kernelweave.survival.concordance"
+        )
     if isinstance(model, MKLOneClass):
         raise ValueError("--target is for models of classes or numbers; a MKLOneClass was fitted without any")
     if isinstance(model, MKLRegressor) and len(model.target_names_) > 1:
@@ -517,7 +545,7 @@ class _Found:
 def _predicted(samples: NewSamples, model: Any, found: _Found) -> Iterator[tuple[str, pd.DataFrame]]:
     with working("predicting: 0 samples") as show:
         for X in samples:
-            table = predictions(model, X)
+            table = predictions(model, X, samples.times)
             found.add(X, table, samples.matrices)
             if samples.labelled is not None:
                 table.insert(1, "target", samples.labelled.add(samples.targets(X), table))

@@ -16,7 +16,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..model_selection import Protocol, Split
+from ..recipes.metrics import survival_scores
+from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, is_outcome
 from ..validation import Choice, check
+
+N_TIMES = 17
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Problem:
     ----------
     X : DataFrame, array or CSR matrix
     y : ndarray
+        Classes, numbers, or times and events as `survival.outcome` makes them.
     views : mapping from name to selector
         What kernels take as their view.
     is_classification : bool
@@ -47,9 +52,39 @@ class Problem:
         """The classes of all samples, sorted; none of a regression."""
         return np.unique(self.y) if self.is_classification else self.y[:0]
 
+    @property
+    def task(self) -> str:
+        """What is predicted: "classification", "regression" or "survival"."""
+        return CLASSES if self.is_classification else SURVIVAL if is_outcome(self.y) else NUMBERS
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Of survival, the times at which predicted survival is compared with what came: of 10 to 90 % of the events.
+
+        At most `N_TIMES`, all before the last time: nothing is known of later ones.
+        """
+        if self.task != SURVIVAL:
+            return np.zeros(0)
+        of_events = self.y["time"][self.y["event"]]
+        grid = np.unique(np.quantile(of_events, np.linspace(0.1, 0.9, N_TIMES), method="inverted_cdf"))
+        return grid[grid < self.y["time"].max()]
+
+    def split(self, protocol: Protocol, **options: Any) -> list[Split]:
+        """The folds of a protocol, each with the shares of the classes or of the events."""
+        is_even = self.task != NUMBERS
+        strata = TASKS[self.task].strata(self.y) if is_even else self.y
+        return protocol.split(strata, is_even, groups=self.groups, **options)
+
     def predictions(self, model: BaseEstimator, X: Any) -> dict[str, Any]:
-        """What a model predicts, for cells: positions of `classes`, or numbers, and their probabilities or None."""
+        """What a model predicts, for cells: positions of `classes`, numbers or risks.
+
+        With probabilities of classes or, of survival, of no event until `times`; None where a model has none.
+        """
         predicted = np.asarray(model.predict(X))
+        if self.task == SURVIVAL:
+            has_survival = hasattr(model, "predict_survival_function")
+            chances = model.predict_survival_function(X, self.times).tolist() if has_survival else None
+            return {"predicted": predicted.astype(np.float64).tolist(), "probabilities": chances}
         if not self.is_classification:
             return {"predicted": predicted.astype(np.float64).tolist()}
         found: dict[str, Any] = {"predicted": np.searchsorted(self.classes, predicted).tolist(), "probabilities": None}
@@ -60,7 +95,7 @@ class Problem:
         return found
 
     def error(self, model: BaseEstimator, X: Any, part: np.ndarray) -> float:
-        """Per cent of the samples that are misclassified, or of the variance that is not explained: 100 (1 - R2)."""
+        """In per cent, the misclassified samples, the variance that is not explained, 1 - R2, or 1 - Harrell's C."""
         return self._error(np.asarray(model.predict(X)), part)
 
     def record_error(self, predictions: Mapping[str, Any], part: np.ndarray) -> float:
@@ -72,6 +107,9 @@ class Problem:
         true = self.y[part]
         if self.is_classification:
             return float(100.0 * np.mean(predicted != true))
+        if self.task == SURVIVAL:
+            concordant = survival_scores(true, predicted)["C index"]
+            return 100.0 * (1.0 - concordant) if np.isfinite(concordant) else 50.0
         squares, variance = (predicted - true) ** 2, np.var(true)
         if variance == 0.0:  # nothing to explain: all or none of it, as in scikit-learn's r2_score
             return 100.0 * float(squares.any())

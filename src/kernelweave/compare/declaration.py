@@ -13,13 +13,16 @@ import pandas as pd
 
 from .._warnings import warn
 from ..kernels import Precomputed
-from ..model_selection import NestedFolds
+from ..model_selection import NestedFolds, Split
 from ..recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ..recipes.kinds import given_kinds, with_log
 from ..recipes.layout import TableLayout
 from ..recipes.leaks import copies_of_target, copies_sentence, find_twins, merged_groups
 from ..recipes.methods import ALONE, NEEDLESS
+from ..recipes.metrics import has_pairs
 from ..recipes.scoring import Scoring, positive_place, scoring_named
+from ..recipes.tasks import SURVIVAL, TASKS, outcomes_of
+from ..survival import check_for_fit
 from ..validation import counted
 from .comparison import Comparison, Contender, Problem
 from .outcome import place_in
@@ -29,10 +32,11 @@ FOLDS, QUICK_FOLDS = 5, 3
 QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
 # The order of work, what takes least first, so that a run that is stopped early has most methods.
 _BY_COST = (
-    *(ALONE, "linear", "concatenation", "mean", "least-squares", "stacking", "lp", "lp-least-squares"),
+    *(ALONE, "linear", "coxnet", "concatenation", "mean", "least-squares", "stacking", "lp", "lp-least-squares"),
     *("lp-scales", "completed", "lp-completed", "convex", "boosting", "forest", "auto", "localized"),
 )
 _NAMED = 5
+_FEW_EVENTS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +76,7 @@ class Declared:
 
 def declare(
     X: pd.DataFrame,
-    y: pd.Series,
+    y: pd.Series | pd.DataFrame,
     *,
     matrices: Mapping[str, pd.DataFrame] | None = None,
     groups: pd.Series | None = None,
@@ -92,7 +96,8 @@ def declare(
 ) -> Declared:
     """Declare the comparison of methods on given samples; a ValueError says why there can be none.
 
-    X is as `files.read.read_cohort` makes it; matrices have ids as labels. The task is guessed where None. Of methods,
+    X is as `files.read.read_cohort` makes it; matrices have ids as labels. Of survival y has two columns, times and
+    events. The task is guessed where None. Of methods,
     "alone" means all that use one view, and None all that the data allow. `kinds`, `log`, `na_values`, `scoring`,
     `positive` and `class_weight` are as in `CohortModel`, `margin` as in `gather`.
     """
@@ -106,7 +111,7 @@ def declare(
     protocol = _protocol(folds, repeats, quick, seed)
     found = _kinds(X, tuple(matrices), kinds or {}, log)
     problem, equal, copies = _problem(X, aim.targets, aim.task, matrices, found, groups)
-    notes = [*aim.notes, *equal, *_checked_folds(problem, protocol, str(y.name)), *copies]
+    notes = [*aim.notes, *equal, *_checked_folds(problem, protocol, target_name(y)), *copies]
     labels, absent = _methods(aim.task, X, matrices, found, methods)
     notes += [f"{label} is left out: {reason}." for label, reason in absent.items()]
     options = {
@@ -155,7 +160,11 @@ class _Aim:
     @classmethod
     def of(cls, y: pd.Series, n_missing: int, task: str | None, scoring: str | None, positive: Any) -> _Aim:
         chosen, why = (task, "as given") if task is not None else guess_task(y)
-        targets = _checked_targets(y, chosen)
+        if chosen == SURVIVAL:
+            targets = outcomes_of(y.infer_objects(), "the target")
+            check_for_fit(targets["event"], f"the target {target_name(y)!r}")
+        else:
+            targets = _checked_targets(y, chosen)
         classes = np.unique(targets) if chosen == "classification" else np.zeros(0)
         place = positive_place(positive, classes)
         score = scoring_named(scoring, chosen, targets, place)
@@ -232,10 +241,16 @@ def _folder(protocol: NestedFolds, quick: bool) -> str:
     return f"{name}-seed-{protocol.random_state}" + ("-quick" if quick else "")
 
 
-def _without_missing(y: pd.Series) -> tuple[pd.Series, int]:
+def target_name(y: pd.Series | pd.DataFrame) -> str:
+    """What a target is called: its column, of survival that of the times."""
+    return str(y.columns[0] if isinstance(y, pd.DataFrame) else y.name)
+
+
+def _without_missing(y: Any) -> tuple[Any, int]:
     is_there = y.notna().to_numpy()
+    is_there = is_there.all(axis=1) if is_there.ndim > 1 else is_there
     if not is_there.any():
-        raise ValueError(f"no sample has a target: every cell of {y.name!r} is empty")
+        raise ValueError(f"no sample has a target: every cell of {target_name(y)!r} is empty")
     return (y, 0) if is_there.all() else (y[is_there], int((~is_there).sum()))
 
 
@@ -274,12 +289,20 @@ def _checked_targets(y: pd.Series, task: str) -> np.ndarray:
 def _checked_folds(problem: Problem, protocol: NestedFolds, target: str) -> list[str]:
     n_samples, n_folds = len(problem.y), protocol.n_folds
     needed = n_folds if problem.is_classification else 2 * n_folds
+    n_events = int(problem.y["event"].sum()) if problem.task == SURVIVAL else n_folds
+    if n_events < n_folds:
+        raise ValueError(
+            f"{n_folds} folds need at least {n_folds} samples with the event, but {n_events} of {n_samples} have it"
+            + ("; use fewer --folds" if n_events >= 2 else "")
+        )
     if n_samples < max(needed, 4):
         raise ValueError(
             f"{n_folds} folds need at least {max(needed, 4)} samples with a target, but there are {n_samples}"
             + ("; use fewer --folds" if n_folds > 2 else "")
         )
-    splits = protocol.split(problem.y, problem.is_classification, groups=problem.groups)
+    splits = problem.split(protocol)
+    if problem.task == SURVIVAL:
+        return _checked_events(problem, splits)
     if not problem.is_classification:
         if any(np.ptp(problem.y[split.train]) == 0.0 for split in splits):
             raise ValueError(
@@ -302,6 +325,22 @@ def _checked_folds(problem: Problem, protocol: NestedFolds, target: str) -> list
     ]
 
 
+def _checked_events(problem: Problem, splits: Sequence[Split]) -> list[str]:
+    if not all(problem.y["event"][split.train].any() for split in splits):
+        raise ValueError(
+            "the training samples of a fold have no event, because all events are in one group; use other --groups"
+        )
+    if np.ptp(problem.y["time"]) == 0.0 or not any(has_pairs(problem.y[split.test]) for split in splits):
+        raise ValueError(
+            "in no fold are there two samples at different times of which one is known to have the event first, as "
+            "where all times are the same: there is no order of risks to be learned"
+        )
+    n_events = int(problem.y["event"].sum())
+    if n_events >= _FEW_EVENTS:
+        return []
+    return [f"With {counted(n_events, 'event')} little can be learned, and what is said of it is uncertain."]
+
+
 def _methods(
     task: str, X: pd.DataFrame, matrices: Mapping[str, pd.DataFrame], kinds: pd.DataFrame, wanted: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -317,6 +356,8 @@ def _methods(
     chosen: dict[str, str] = {}
     for name in wanted:
         found = [method for method in every if method == name or (name == ALONE[:-1] and method.startswith(ALONE))]
+        if not found and name in TASKS[task].lacks:
+            raise ValueError(f"the method {name!r} cannot be had for a {task}: {TASKS[task].lacks[name]}")
         if not found:
             close = get_close_matches(name, every, n=1)
             meant = f"did you mean {close[0]!r}? " if close else ""

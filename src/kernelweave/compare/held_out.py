@@ -2,6 +2,7 @@
 
 Of classes: the confusion matrix, recall and precision of each, ROC and precision-recall curves, calibration, and the
 samples that are wrong although the method was sure. Of numbers: predictions against targets, and the largest errors.
+Of times to an event: see `survival`.
 All from the out-of-fold predictions. A sample that is tested in several repeats counts once in each.
 
 Curves are those of each fold, averaged, because the probabilities of different models are not on one scale: the area
@@ -16,11 +17,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL
 from ..reporting.content import Block, Cell, Column, Heatmap, Line, Lines, Scatter, Section, Table, Text
 from ..reporting.samples import OutOfFoldValues
 from ..reporting.words import counted, sample_labels, written
 from .out_of_fold import OutOfFold
 from .outcome import CompareOutcome
+from .survival import survival_blocks
 
 _MOST_CLASSES = 12  # with curves of their own
 _MOST_WRONG = 20  # samples that a table lists
@@ -37,7 +40,7 @@ def out_of_fold_values(outcome: CompareOutcome, kept: np.ndarray) -> OutOfFoldVa
     index = place[found.rows[rows]]
     if not outcome.is_classification:
         predicted = pd.Series(found.predicted[rows], index).groupby(level=0).mean()
-        return OutOfFoldValues(predicted * 0.0, predicted)
+        return OutOfFoldValues(predicted * (1.0 if outcome.problem.task == SURVIVAL else 0.0), predicted)
     if found.probabilities is None:
         return None
     shares = pd.DataFrame(found.probabilities[rows], index).groupby(level=0).mean()
@@ -48,7 +51,7 @@ def out_of_fold_values(outcome: CompareOutcome, kept: np.ndarray) -> OutOfFoldVa
 
 def held_out_section(outcome: CompareOutcome) -> Section:
     label = outcome.winner.label
-    blocks = _of_classes(outcome) if outcome.is_classification else _of_numbers(outcome)
+    blocks = {CLASSES: _of_classes, NUMBERS: _of_numbers, SURVIVAL: survival_blocks}[outcome.problem.task](outcome)
     return Section(id="held-out", title=f"What {label} predicts of samples that it was not fitted to", blocks=blocks)
 
 

@@ -34,18 +34,22 @@ import pandas as pd
 from ..model_selection import LossTestResult, Split, paired_loss_test
 from ..model_selection.statistics import least_error, mean_by_sample, paired_ratio_test, paired_score_test
 from ..model_selection.view_comparison import N_RESAMPLES, areas
-from ..recipes.metrics import scores
-from ..recipes.scoring import CLASSES, Scoring
+from ..recipes.metrics import scores, survival_scores
+from ..recipes.scoring import Scoring
+from ..recipes.tasks import NUMBERS, SURVIVAL
 from .comparison import Problem
 
 N_DRAWS = 1000  # of the corrected score
+_MOST_IN_PAIRS = 3000  # samples of a fold whose pairs are kept as a matrix
+_TIED = 1e-8  # of risks, as in `survival.concordance`
 
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
     """The predictions of one method, one entry for each tested sample of each fold.
 
-    `rows` are positions of samples, `predicted` those of classes, or numbers; `probabilities` are None without any.
+    `rows` are positions of samples, `predicted` those of classes, numbers or risks; `probabilities`, of classes or of
+    no event until the times of the problem, are None without any.
     """
 
     rows: np.ndarray
@@ -87,8 +91,10 @@ class Judge:
 
     @cached_property
     def targets(self) -> np.ndarray:
-        """Positions of classes, or numbers."""
+        """Positions of classes, numbers, or times and events."""
         y = self.problem.y
+        if self.problem.task == SURVIVAL:
+            return y
         return np.searchsorted(self.problem.classes, y) if self.problem.is_classification else y.astype(np.float64)
 
     @property
@@ -111,15 +117,17 @@ class Judge:
         return np.array([self._value(part) for part in found.by(found.fold)])
 
     def all_scores(self, found: OutOfFold) -> dict[str, float]:
-        """All scores of `recipes.metrics`, by name; those of a repeat together, and areas within folds, on average."""
-        task = CLASSES if self.problem.is_classification else "regression"
+        """All scores of `recipes.metrics`, by name: of a repeat together; areas and C within folds, on average."""
+        task = self.problem.task
 
         def of(part: OutOfFold) -> dict[str, float]:
+            if task == SURVIVAL:
+                return survival_scores(self.targets[part.rows], part.predicted, part.probabilities, self.problem.times)
             return scores(task, self.targets[part.rows], part.predicted, part.probabilities, np.arange(self.n_classes))
 
         repeats, folds = (pd.DataFrame([of(part) for part in found.by(key)]) for key in (found.repeat, found.fold))
         means = {name: float(repeats[name].mean()) for name in repeats}
-        return means | {name: float(folds[name].mean()) for name in folds if name == "ROC AUC"}
+        return means | {name: float(folds[name].mean()) for name in folds if name in ("ROC AUC", "C index")}
 
     def losses(self, found: OutOfFold) -> np.ndarray:
         """What is lost on each tested sample, in the order of the samples; for a score that is a mean over samples."""
@@ -160,8 +168,8 @@ class Judge:
         return paired_ratio_test(self.losses(found), self.losses(chance), n_train=self.n_train, groups=groups)
 
     def _least_error(self, n_samples: int) -> float:
-        """Of scores of labels; numbers that are equal are equal."""
-        has_labels = self.problem.is_classification and not self.scoring.is_error
+        """Of scores of labels and of orders; numbers that are equal are equal."""
+        has_labels = self.problem.task != NUMBERS and not self.scoring.is_error
         return least_error(n_samples, self.n_train) if has_labels else 0.0
 
     def _loss_test(self, rows: np.ndarray, first: np.ndarray, second: np.ndarray) -> LossTestResult:
@@ -179,7 +187,7 @@ class Judge:
             resampled = self.resampled(found) - score
             result = paired_score_test(0.0, resampled, n_samples=len(rows), n_units=n_units, n_train=self.n_train)
             # As below: a score that is the same in all resamples is no certainty.
-            least = least_error(len(rows), self.n_train) if self.problem.is_classification else 0.0
+            least = least_error(len(rows), self.n_train) if self.problem.task != NUMBERS else 0.0
             low, high = replace(result, error=max(result.error, least)).interval(level)
             lowest = 0.0 if self.scoring.within_folds else -np.inf
             return max(score + low, lowest), min(score + high, 0.0 if self.scoring.is_error else 1.0)
@@ -206,6 +214,10 @@ class Judge:
         times = self._counts[:, self._units(np.arange(len(self.targets)))]
         if self.scoring.name.startswith("roc_auc") and found.probabilities is not None:
             return self.resampled_areas(found)
+        parts = found.by(found.fold)
+        if self.scoring.name == "concordance" and max(len(part.rows) for part in parts) <= _MOST_IN_PAIRS:
+            own = [resampled_concordances(self.targets[p.rows], p.predicted, times[:, p.rows]) for p in parts]
+            return _mean_of_defined(own)
         values = np.full(len(times), np.nan)
         for place, own in enumerate(times):
             values[place] = self.score(found.part(np.repeat(np.arange(len(found.rows)), own[found.rows])))
@@ -252,6 +264,22 @@ class Judge:
         return Corrected(estimate, min(float(low), estimate + below), max(float(high), estimate + above))
 
 
+def resampled_concordances(y: np.ndarray, risks: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Harrell's C where sample i counts ``times[r, i]`` times, for each r; NaN where no pair is comparable.
+
+    With P_ij whether i is known to have the event before j, and Q_ij whether its risk is larger (ties count half), it
+    is ``sum_ij w_i w_j P_ij Q_ij / sum_ij w_i w_j P_ij``.
+    """
+    own = np.flatnonzero(y["event"])
+    time, others = y["time"][own][:, None], y["time"][None]
+    comparable = (time < others) | ((time == others) & ~y["event"][None])
+    ahead = risks[own][:, None] - risks[None]
+    right = comparable * np.where(np.abs(ahead) <= _TIED, 0.5, ahead > 0.0)
+    weights = times.astype(np.float64)
+    found, all_pairs = (((weights @ pairs.T) * weights[:, own]).sum(axis=1) for pairs in (right, comparable))
+    return np.divide(found, all_pairs, out=np.full(len(weights), np.nan), where=all_pairs > 0.0)
+
+
 @dataclass(frozen=True)
 class Corrected:
     score: float
@@ -295,13 +323,20 @@ def _drawn_scores(losses: np.ndarray, strata: np.ndarray, units: np.ndarray, gro
 
 
 def out_of_fold_table(problem: Problem, labels: Any, methods: Mapping[str, OutOfFold]) -> pd.DataFrame:
-    """Predictions of methods: sample, repeat, fold, method, target, label (or prediction) and probabilities."""
+    """Predictions of methods: sample, repeat, fold, method, target, label (or prediction, risk) and probabilities."""
     samples = np.asarray(labels, dtype=object)
     tables = []
     for method, found in methods.items():
         own: dict[str, Any] = {"sample": samples[found.rows], "repeat": found.repeat + 1}
         within = pd.Series(found.fold).groupby(found.repeat).transform(lambda part: pd.factorize(part, sort=True)[0])
-        own |= {"fold": within.to_numpy() + 1, "method": method, "target": problem.y[found.rows]}
+        own |= {"fold": within.to_numpy() + 1, "method": method}
+        if problem.task == SURVIVAL:
+            own |= {name: problem.y[name][found.rows] for name in ("time", "event")} | {"risk": found.predicted}
+            columns = np.zeros((0, 0)) if found.probabilities is None else found.probabilities.T
+            own |= {f"survival_{t:g}": part for t, part in zip(problem.times, columns, strict=False)}
+            tables.append(pd.DataFrame(own))
+            continue
+        own["target"] = problem.y[found.rows]
         if not problem.is_classification:
             tables.append(pd.DataFrame(own | {"prediction": found.predicted}))
             continue

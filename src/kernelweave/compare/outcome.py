@@ -9,7 +9,8 @@ rival            what others are tested against: the best simple method or, wher
 p-value          of the test of held-out losses between a method and the rival, corrected for the number of methods
                  (Holm 1979)
 verdict          what the highest score says, see `Verdict`
-chance           the most frequent class, or the mean target of the training samples, as prediction
+chance           the most frequent class, or the mean target of the training samples, as prediction; of survival the
+                 same risk for all, and the curve of Kaplan and Meier
 nested choice    in each fold the method with the best validation score inside the training samples
 ===============  ====================================================================================================
 
@@ -31,15 +32,17 @@ from ..model_selection import LossTestResult, Split
 from ..model_selection.statistics import holm
 from ..recipes.methods import ALONE, is_simple
 from ..recipes.scoring import Scoring, positive_place, scoring_named
+from ..recipes.tasks import SURVIVAL, TASKS, Task
 from ..reporting.formatting import without_minus_zero
 from ..reporting.words import written
+from ..survival import kaplan_meier
 from .comparison import Problem
 from .out_of_fold import Corrected, Judge, OutOfFold
 from .run import MeasuredRow
 
 # From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
 _BY_SIMPLICITY = (
-    *(ALONE, "linear", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales"),
+    *(ALONE, "linear", "coxnet", "concatenation", "mean", "least-squares", "lp", "lp-least-squares", "lp-scales"),
     *("completed", "lp-completed", "convex", "stacking", "forest", "boosting", "localized", "projected", "auto"),
 )
 _DIGITS = 10  # of scores that are compared: what differs by rounding is equal
@@ -155,6 +158,10 @@ class CompareOutcome:
     @property
     def is_classification(self) -> bool:
         return self.problem.is_classification
+
+    @property
+    def task(self) -> Task:
+        return TASKS[self.problem.task]
 
     @property
     def highest(self) -> MethodResult:
@@ -291,9 +298,8 @@ def gather(
     cells, n_folds, problem = measured.cells, len(measured.splits), measured.problem
     methods, folds = _finished_part(list(labels), cells, n_folds)
     splits = [measured.splits[fold] for fold in folds]
-    task = "classification" if problem.is_classification else "regression"
     place = positive_place(positive, problem.classes) if problem.is_classification else 1
-    score = scoring_named(scoring, task, problem.y, place)
+    score = scoring_named(scoring, problem.task, problem.y, place)
     judge = Judge(problem, score, float(np.mean([len(s.train) for s in splits])))
     found = [
         _result(method, labels[method], [cells[method, f][0] for f in folds], splits, folds, judge)
@@ -421,8 +427,12 @@ def _with_tests(outcome: CompareOutcome) -> list[MethodResult]:
 
 
 def _chance(problem: Problem, split: Split, majority: int) -> dict[str, Any]:
-    """The predictions of the most frequent class, and its shares in the training samples, or of their mean."""
+    """What training samples predict without views: the most frequent class, the mean, or survival by Kaplan-Meier."""
     known, n_tested = problem.y[split.train], len(split.test)
+    if problem.task == SURVIVAL:
+        curve = kaplan_meier(known)
+        chances = curve(np.minimum(problem.times, curve.end))
+        return {"predicted": np.zeros(n_tested), "probabilities": np.tile(chances, (n_tested, 1))}
     if not problem.is_classification:
         return {"predicted": np.full(n_tested, known.mean())}
     shares = np.bincount(np.searchsorted(problem.classes, known), minlength=len(problem.classes)) / len(known)

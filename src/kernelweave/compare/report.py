@@ -16,6 +16,7 @@ from ..model_selection.statistics import TEST_NAME
 from ..recipes import CohortModel
 from ..recipes.metrics import SHARES, SHOWN_AS, SMALLER_IS_BETTER
 from ..recipes.search import setting_text
+from ..recipes.tasks import NUMBERS, SURVIVAL
 from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ..reporting.model_report import assembled
 from ..reporting.page import Report
@@ -25,7 +26,7 @@ from ..reporting.words import listed
 from ..saving import save
 from ..validation import counted
 from .cells import write_atomically
-from .declaration import Declared
+from .declaration import Declared, target_name
 from .held_out import held_out_section, out_of_fold_values
 from .out_of_fold import OutOfFold, out_of_fold_table
 from .outcome import CompareOutcome, MethodResult
@@ -34,7 +35,6 @@ from .views import scores_of_views
 from .words import best_of_rivals, chance_label, headline, recommendation, warnings_text
 
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
-_WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")  # their models are no kernel machines
 _SHOWN = 5  # files that a row lists
 _COLUMNS = {
     "number": ("column of numbers", "columns of numbers"),
@@ -163,8 +163,8 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         ],
     )
     folds = f"{protocol.n_folds} folds" + (f", {protocol.n_repeats} times" if protocol.n_repeats > 1 else "")
-    if declared.problem.is_classification:
-        folds += ", each with the shares of the classes"
+    if declared.problem.task != NUMBERS:
+        folds += f", each with the shares of the {'events' if declared.task == SURVIVAL else 'classes'}"
     rows: list[Any] = [
         overlap,
         ("samples", f"{len(declared.problem.y)} with a target"),
@@ -306,9 +306,10 @@ def fitted_models(outcome: CompareOutcome, declared: Declared, *, n_jobs: int | 
         return declared.model(method, n_jobs=n_jobs).fit(problem.X, problem.y, groups=problem.groups)
 
     best = fitted(outcome.winner.method)
-    if outcome.winner.method not in _WITHOUT_KERNELS:
+    others = outcome.task.without_kernels
+    if outcome.winner.method not in others:
         return FittedModels(best)
-    machine = next((result for result in outcome.results if result.method not in _WITHOUT_KERNELS), None)
+    machine = next((result for result in outcome.results if result.method not in others), None)
     return FittedModels(best) if machine is None else FittedModels(best, fitted(machine.method), machine)
 
 
@@ -377,7 +378,7 @@ def build_report(
         [methods_section(outcome, declared), held_out_section(outcome)],
         data=rows,
         out_of_fold=out_of_fold_values(outcome, has_views),
-        title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",
+        title=f"Comparison of methods for {'the target' if cohort.tables.y is None else target_name(cohort.tables.y)}",
         random_state=declared.protocol.random_state,
     )
     data = {"comparison": results_data(outcome, declared), "model": made.contents.data}

@@ -23,6 +23,7 @@ from ..datasets.loading import data_folder
 from ..model_selection import Split
 from ..recipes.scoring import Scoring
 from ..recipes.search import remembering
+from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL
 from .cells import Cells, CellStore, Progress, data_digest, described, frame_digest, measure_cells
 from .comparison import Comparison, Measure, Problem
 from .out_of_fold import Judge, OutOfFold, out_of_fold_table
@@ -72,7 +73,8 @@ def results_of(
         return not judge.test(first.out_of_fold, result.out_of_fold).significant(comparison.level)
 
     n_train = float(np.mean([len(split.train) for split in splits]))
-    judge = Judge(problem, Scoring("accuracy" if problem.is_classification else "r2"), n_train)
+    usual = {CLASSES: "accuracy", NUMBERS: "r2", SURVIVAL: "concordance"}[problem.task]
+    judge = Judge(problem, Scoring(usual), n_train)
     return {name: dataclasses.replace(result, best=tied(result)) for name, result in found.items()}
 
 
@@ -150,7 +152,8 @@ class ComparisonOutcome:
         -------
         DataFrame
             Columns ``sample`` (its label in a data frame, or position), ``repeat``, ``fold``, ``method``, ``target``,
-            and of a classification ``label`` and ``probability_CLASS`` for each class, of a regression ``prediction``.
+            and of a classification ``label`` and ``probability_CLASS`` for each class, of a regression ``prediction``,
+            of survival (without ``target``) ``time``, ``event``, ``risk`` and ``survival_TIME`` for some times.
         """
         if row not in self.problems:
             raise ValueError(f"there is no data set {row!r}; those of this comparison are {', '.join(self.problems)}")
@@ -378,7 +381,7 @@ def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
         problem = Problem(X, bunch.target, views=bunch.views, is_classification=bool(bunch.target_names))
         groups, published = bunch.original_target, bunch.get("is_train")
         data = data_digest(X, problem.y, groups, published)
-    splits = comparison.protocol.split(problem.y, problem.is_classification, groups=groups, is_train=published)
+    splits = dataclasses.replace(problem, groups=groups).split(comparison.protocol, is_train=published)
     scaling = None if comparison.scaling is None else comparison.scaling(problem)
     tried = {contender.name: contender.candidates(problem) for contender in comparison.contenders}
     marks = {contender: _fingerprint(comparison, scaling, models, data) for contender, models in tried.items()}
@@ -435,7 +438,8 @@ def measure_candidate(
     test = problem.record_error(predictions, split.test) if keeps else problem.error(fitted, parts[2], split.test)
     chosen: dict[str, Any] = {}
     if hasattr(fitted, "setting_"):  # it chose its setting by itself
-        validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
+        inner = float(fitted.validation_score_)  # one that is not defined, for want of samples, counts as none
+        validation: float | None = 100.0 * (1.0 - (inner if np.isfinite(inner) else 0.0))
         chosen = {"stored": plain(fitted.n_stored_), "setting": plain(fitted.setting_)}
     elif len(split.validation) == 0:
         validation = None

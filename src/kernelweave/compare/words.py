@@ -23,7 +23,7 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
 
 def no_better_than_chance(outcome: CompareOutcome) -> list[str]:
     score = f"{_score_name(outcome)} {outcome.written(outcome.chance_score)}"
-    text = f"No method is clearly better than always predicting the {chance_label(outcome)} ({score})"
+    text = f"No method is clearly better than {outcome.task.no_information} ({score})"
     if not outcome.is_classification or outcome.ranked is None:
         return [f"{text}: these data do not show that they can predict the target."]
     best, (low, high) = outcome.ranked
@@ -150,7 +150,7 @@ def _score_name(outcome: CompareOutcome) -> str:
 
 
 def chance_label(outcome: CompareOutcome) -> str:
-    return "most frequent class" if outcome.is_classification else "mean of the target"
+    return outcome.task.chance
 
 
 def warnings_text(result: MethodResult) -> str:

@@ -165,6 +165,10 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
         """The user's y, checked as a whole, before samples of weight 0 are left out."""
 
+    def _kernel_targets(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The user's y as supervised kernels get it; samples of weight 0 are left out."""
+        return y
+
     @staticmethod
     @abstractmethod
     def _count(rows: Rows) -> Counts:

@@ -98,6 +98,7 @@ class SharedFoldKernels:
             kept = np.flatnonzero(weight)
             views, weight = views.rows(kept), weight[kept]
             targets = None if targets is None else targets[kept]
+        targets = None if targets is None else model._kernel_targets(targets, weight)
         kernels = default_kernels(views) if model.kernels is None else named_kernels(model.kernels)
         if not self._is_small(len(kernels), views.n_samples):
             return [(name, kernel, None) for name, kernel in kernels]

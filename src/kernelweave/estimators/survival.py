@@ -252,6 +252,10 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
             self.strata_ = pd.Index(labels)
         return np.column_stack([time, event, codes]).astype(np.float64)
 
+    def _kernel_targets(self, y: Any, weight: np.ndarray) -> np.ndarray:
+        outcomes = self._check_target((y, None), len(weight))
+        return OutcomeTargets(self._machine_loss, float(self.C), outcomes, weight).whole()[1]
+
     _count = staticmethod(count_outcomes)
 
     def _targets(self, counts: OutcomeCounts) -> OutcomeTargets:

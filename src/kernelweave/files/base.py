@@ -212,6 +212,7 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
         "id": "rename the column of the sample ids, or pass id as a mapping from views or files to their own columns",
         "target": "pass target='FILE:COLUMN' with a column that is there",
         "groups": "pass groups as FILE:COLUMN with a column that is there",
+        "event": "pass event as FILE:COLUMN with a column that is there",
     }[role]
     if meant is not None:
         remedy = f"did you mean {meant!r}?"

@@ -125,7 +125,7 @@ def read_views(
     in X                     3         3
     """
     options = Options(id, sep, decimal, encoding, na_values)
-    return _cohort(sources(paths), [], target, None, options, KeptColumns(keep_columns)).tables
+    return _cohort(sources(paths), [], target, {}, options, KeptColumns(keep_columns)).tables
 
 
 _BLOCK = 10_000  # labels that are read at a time
@@ -223,6 +223,7 @@ class Cohort:
     tables: ViewTables
     matrices: dict[str, pd.DataFrame]
     groups: pd.Series | None
+    event: pd.Series | None = None  # of survival, as it stands in its column; NaN where a sample has none
 
 
 def read_cohort(
@@ -231,6 +232,7 @@ def read_cohort(
     *,
     matrices: Sequence[Any] = (),
     groups: str | None = None,
+    event: str | None = None,
     id: Any = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -238,57 +240,68 @@ def read_cohort(
     na_values: Any = None,
     keep_columns: Any = (),
 ) -> Cohort:
-    """Read views, similarity matrices, targets and groups from files and match their samples by id.
+    """Read views, similarity matrices, targets, groups and events from files and match their samples by id.
 
-    Arguments are those of `read_views`, and two more. `matrices` are files, as "name=path" or (name, path), with the
+    Arguments are those of `read_views`, and three more. `matrices` are files, as "name=path" or (name, path), with the
     ids of the samples in the first column and in the first line; samples that are in matrices only count too, and there
     may be no views beside them. `groups` is ``"file:column"``, or a column of one of the views, which is no part of the
-    view then: samples of the same group are kept together in cross-validation.
+    view then: samples of the same group are kept together in cross-validation. `event` is such a column, too: it says
+    of a target of times which of them are times of an event.
     """
     if not len(paths) and not len(matrices):
         raise ValueError("give at least one file of a view, or a similarity matrix")
     views = sources(paths) if len(paths) else []
     compared = sources(matrices) if len(matrices) else []
     options = Options(id, sep, decimal, encoding, na_values)
-    return _cohort(views, compared, target, groups, options, KeptColumns(keep_columns))
+    return _cohort(views, compared, target, {"groups": groups, "event": event}, options, KeptColumns(keep_columns))
 
 
 def _cohort(
-    views: list[Source], compared: list[Source], target: Any, groups: str | None, options: Options, kept: KeptColumns
+    views: list[Source],
+    compared: list[Source],
+    target: Any,
+    further: Mapping[str, str | None],
+    options: Options,
+    kept: KeptColumns,
 ) -> Cohort:
     beside = [*views, *compared]  # where further files are looked for
     place = None if target is None else target_place(target, beside)
-    group_place = None if groups is None else target_place(groups, beside, role="groups")
+    places = {role: target_place(where, beside, role=role) for role, where in further.items() if where is not None}
     if not views and place is not None and place.source is None:
         raise ValueError(f"without files of views the target {target!r} needs a file; pass FILE:COLUMN")
-    asked = [one.source for one in (place, group_place) if one is not None and one.source is not None]
+    asked = [one.source for one in (place, *places.values()) if one is not None and one.source is not None]
     options = checked_options(options, [*beside, *asked])
     found = {source.name: read_matrix(source, options) for source in compared}
     tables, labels = loaded(views, place, options, kept)
-    grouping = None if group_place is None else _groups(group_place, tables, labels, options)
+    columns = {role: _further(role, one, tables, labels, options) for role, one in places.items()}
     tables = [table for table in tables if table.values.shape[1]]
     tables += [matrix_table(source.name, source.shown, found[source.name]) for source in compared]
     check_names(tables)
-    further = [table for table in (grouping, labels) if table is not None]
-    matching = match([*tables, *further], options.id)
+    labelled = [] if labels is None else [labels]
+    matching = match([*tables, *columns.values(), *labelled], options.id)
     result = joined(tables, labels, matching)
     if found:
         renamed = {f"{name}__{ID_COLUMN}": name for name in found}
         others = None if result.unlabelled is None else result.unlabelled.rename(columns=renamed)
         result = replace(result, X=result.X.rename(columns=renamed), unlabelled=others)
+    ids = dict(zip(columns, matching.ids[len(tables) :], strict=False))
+    groups, event = (columns.get(role) for role in ("groups", "event"))
+    samples = result.X.index
     return Cohort(
         tables=result,
         matrices={name: with_text_labels(matrix) for name, matrix in found.items()},
-        groups=_matched_groups(grouping, matching, len(tables), result.X.index),
+        groups=None if groups is None else _matched_groups(groups, ids["groups"], samples),
+        event=None if event is None else targets_of(event, pd.Index(ids["event"])).reindex(samples),
     )
 
 
-def _groups(place: Any, tables: list[Table], labels: Table | None, options: Options) -> Table:
+def _further(role: str, place: Any, tables: list[Table], labels: Table | None, options: Options) -> Table:
+    """The table of the column of groups or events, which is taken out of the view where it stands in one."""
     column = place.column
     if column is None:
-        raise ValueError(f"the groups need a column; pass --groups {place.source.shown}:COLUMN")
+        raise ValueError(f"--{role} names no column; pass --{role} {place.source.shown}:COLUMN")
     if labels is not None and str(labels.values.columns[0]) == column and _is_of(labels, place.source):
-        raise ValueError(f"the column {column!r} of {labels.shown} is both target and groups; name two columns")
+        raise ValueError(f"the column {column!r} of {labels.shown} is both target and {role}; name two columns")
     within = [
         table
         for table in tables
@@ -296,17 +309,17 @@ def _groups(place: Any, tables: list[Table], labels: Table | None, options: Opti
     ]
     if len(within) > 1:
         files = " and ".join(table.shown for table in within)
-        raise ValueError(f"the column {column!r} of the groups is in {files}; pass FILE:COLUMN")
+        raise ValueError(f"the column {column!r} of the {role} is in {files}; pass FILE:COLUMN")
     if within:
         table = within[0]
         values = table.values[[column]]
         table.values = table.values.drop(columns=column)
         return Table(table.name, table.shown, values, table.key, table.lines, n_trailing=table.n_trailing)
     if place.source is None:
-        raise ValueError(f"none of the views has the column {column!r} of the groups; pass FILE:COLUMN")
+        raise ValueError(f"none of the views has the column {column!r} of the {role}; pass FILE:COLUMN")
     content = load(place.source, options, column)
     if content.target is None:
-        raise ValueError(no_column(content.columns, column, f"{place.source.shown} has no", "groups"))
+        raise ValueError(no_column(content.columns, column, f"{place.source.shown} has no", role))
     return content.target
 
 
@@ -314,10 +327,8 @@ def _is_of(table: Table, source: Source | None) -> bool:
     return source is None or table.shown == source.shown
 
 
-def _matched_groups(grouping: Table | None, matching: Matching, place: int, samples: pd.Index) -> pd.Series | None:
-    if grouping is None:
-        return None
-    column = grouping.values.iloc[:, 0].set_axis(matching.ids[place])
+def _matched_groups(grouping: Table, ids: Any, samples: pd.Index) -> pd.Series:
+    column = grouping.values.iloc[:, 0].set_axis(ids)
     column = column[column.notna()]
     absent = samples[~among(samples, column.index)]
     if len(absent):

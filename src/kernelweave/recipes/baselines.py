@@ -1,6 +1,7 @@
 """Baselines that `compare` sets beside kernel machines: models of all columns, and late integration of views.
 
-`ColumnModel` is logistic or ridge regression, a random forest or gradient boosting on all columns. `StackedViews` is a
+`ColumnModel` is logistic or ridge regression, a random forest or gradient boosting on all columns; of times to an event
+a random survival forest or Cox regression with an elastic net, both of scikit-survival. `StackedViews` is a
 kernel machine for each view and a regression on their decision values: with f_v(x) those of view v, and mean_v their
 mean over training samples that the machine was not fitted to, it decides by
 
@@ -13,6 +14,7 @@ that a sample lacks adds 0. `Decisions` is what both share.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,10 +28,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
+from .._extras import optional
 from ..estimators import MKLClassifier, MKLRegressor
 from ..estimators.classifier import EPS, without_ties
 from ..estimators.explanations import part_names
 from ..estimators.fitted import extension, lookups_of, n_compared
+from ..survival import check_for_fit, concordance
 from ..validation import Choice, Constraints, Instance, Number, Offers, Seed, Whole, check_parameters, shown
 from ..validation.columns import SEPARATOR
 from ..validation.inputs import (
@@ -59,6 +63,7 @@ from ..views.given import new_views, training_views
 from .design import Design
 from .kinds import TASK
 from .search import balanced_folds
+from .tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, outcomes_of
 from .trees import LinearScores, TreeSum
 
 CLASS_WEIGHT = Choice("balanced", None) | Instance(Mapping, "a mapping from class to weight")
@@ -74,13 +79,19 @@ class Decisions(BaseEstimator):
     _saved = TASK
 
     def _targets(self, y: Any, n_samples: int) -> np.ndarray:
-        """Positions in `classes_`, or numbers; sets `task_` and `classes_`."""
+        """Positions in `classes_`, numbers, or times and events; sets `classes_`."""
         for name in ("classes_", "class_count_"):
             self.__dict__.pop(name, None)
         if self.task_ == "classification":
             self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
             self.class_count_ = np.bincount(labels).astype(np.float64)
             return labels
+        if self.task_ == SURVIVAL:
+            found = outcomes_of(y)
+            check_for_fit(found["event"])
+            if len(found) != n_samples:
+                raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(found)}")
+            return found
         values, names = check_numeric_target(self, y, n_samples)
         if names is not None and values.shape[1] != 1:
             raise ValueError(f"{type(self).__name__} takes one target, but y has {values.shape[1]} columns")
@@ -120,14 +131,14 @@ class Decisions(BaseEstimator):
         return without_ties(_as_public, values, vars(self).get("class_count_"), rounding)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value (of nearly equal ones the most frequent), or numbers."""
+        """Class labels, of the largest decision value (of nearly equal ones the most frequent), numbers, or risks."""
         values = self.decision_function(X)
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             return values
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def score(self, X: Any, y: Any) -> float:
-        measure = accuracy_score if self.task_ == "classification" else r2_score
+        measure = {CLASSES: accuracy_score, NUMBERS: r2_score, SURVIVAL: concordance}[self.task_]
         return float(measure(y, self.predict(X)))
 
     def _as_contributions(self, parts: np.ndarray, views: list[str], X: Any) -> pd.DataFrame:
@@ -148,7 +159,7 @@ class Decisions(BaseEstimator):
         tags.input_tags.allow_nan = True
         if self._task() == "classification":
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        else:
+        elif self._task() == NUMBERS:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 
@@ -158,6 +169,8 @@ def _as_public(values: np.ndarray) -> np.ndarray:
 
 
 ESTIMATORS = ("linear", "forest", "boosting")
+_LINEAR = ("linear", "coxnet")
+_OF_TASK = {CLASSES: ESTIMATORS, NUMBERS: ESTIMATORS, SURVIVAL: ("coxnet", "forest")}
 # Scikit-learn's defaults but for coarse bins, which take a third of the time (three classes, 1400 samples, 200
 # columns: 2.4 s for 7.0 s) and are as accurate within noise on twenty generated and real sets, and for
 # l2_regularization, without which gradient boosting can diverge on rare classes (PROTEIN FOLD, learning rate 0.2:
@@ -187,16 +200,18 @@ class ColumnModel(Decisions):
 
     Parameters
     ----------
-    estimator : {"linear", "forest", "boosting"}
-        "linear" is logistic regression, or ridge regression where the task is one.
+    estimator : {"linear", "forest", "boosting", "coxnet"}
+        "linear" is logistic regression, or ridge regression where the task is one. Of survival there are "forest", the
+        random survival forest of scikit-survival, and "coxnet", its Cox regression with an elastic net.
     preparation : transformer or None
         What makes numbers of the columns, mostly a `ColumnTransformer`. None is for columns of numbers: a missing one
         is taken as the median of its column, and those of linear models are scaled. Gradient boosting takes missing
         numbers as they are, also where a preparation would fill them in, and the leading singular directions of
         documents and of sparse tables.
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "survival"}
     C : float
-        Of linear models: the cost of errors; ridge regression has the penalty ``alpha = 1 / C``.
+        Of linear models: the cost of errors; ridge regression has the penalty ``alpha = 1 / C``, and "coxnet" 1 / C of
+        the least penalty that leaves no column.
     n_trees : int
         Of a forest.
     learning_rate : float
@@ -220,9 +235,9 @@ class ColumnModel(Decisions):
     """
 
     _constraints = Constraints(
-        estimator=Choice(*ESTIMATORS),
+        estimator=Choice(*ESTIMATORS, "coxnet"),
         preparation=Offers("fit", "transform", words="a transformer such as a ColumnTransformer") | None,
-        task=Choice("classification", "regression"),
+        task=Choice(*TASKS),
         C=Number(above=0),
         n_trees=Whole(1),
         learning_rate=Number(low=0.01, high=1.0),
@@ -234,7 +249,7 @@ class ColumnModel(Decisions):
 
     _saved = Schema(
         {
-            "kind_": one_of(*ESTIMATORS),
+            "kind_": one_of(*ESTIMATORS, "coxnet"),
             "design_": object_of(Design, "columns", "features"),
             "scores_": object_of((LinearScores, TreeSum), "features"),
         }
@@ -267,6 +282,9 @@ class ColumnModel(Decisions):
         """Fit the model; columns of a data frame are named ``view__column``, others form the view ``rest``."""
         with unchanged_on_failure(self):
             given = check_parameters(self)
+            if given.estimator not in _OF_TASK[given.task]:
+                there = ", ".join(map(repr, _OF_TASK[given.task]))
+                raise ValueError(f"estimator={given.estimator!r} is not for the task {given.task!r}, which has {there}")
             check_row_labels(X, y=y)
             views = training_views(self, X)
             self.task_ = given.task
@@ -284,6 +302,8 @@ class ColumnModel(Decisions):
         if given.estimator == "linear":
             model = linear_model(given.task, given.C, given.class_weight)
             return LinearScores.of(model.fit(table, targets))
+        if given.estimator == "coxnet":
+            return coxnet(given, table, targets)
         if given.estimator == "forest":
             return TreeSum.of_forest(forest(given).fit(table, targets), table)
         # scikit-learn fails on a column without any value; as a constant it is never read.
@@ -314,7 +334,7 @@ class ColumnModel(Decisions):
         return self._as_contributions(parts, list(groups), X)
 
     def coefficients(self) -> pd.Series | pd.DataFrame:
-        """The coefficients of logistic or ridge regression by view and feature, a column for each of several classes.
+        """The coefficients of a linear model by view and feature, a column for each of several classes.
 
         They are those of features as the preparation makes them: of numbers in units of their standard deviation, as
         `CohortModel` and the default prepare them, of categories and of words. Those of principal components (`PCA`,
@@ -322,7 +342,7 @@ class ColumnModel(Decisions):
         """
         check_is_fitted(self)
         if not isinstance(self.scores_, LinearScores):
-            raise ValueError(f'coefficients needs estimator="linear", and this model is a {self.kind_!r}')
+            raise ValueError(f'coefficients needs estimator="linear" or "coxnet", and this model is a {self.kind_!r}')
         index, origin = self.design_.origin(getattr(self, "feature_names_in_", None))
         coef = origin.carried(self.scores_.coef.T)
         return pd.Series(coef[:, 0], index) if coef.shape[1] == 1 else pd.DataFrame(coef, index, self._outputs())
@@ -347,10 +367,12 @@ class ColumnModel(Decisions):
     def _scored(self, table: Any) -> np.ndarray:
         """Decision values of the rows of a table: log-odds, logarithms of probabilities or predictions."""
         values = self.scores_.predict(table)
-        if self.kind_ != "forest" or self.task_ == "regression" or not isinstance(self.scores_, TreeSum):
+        if self.kind_ != "forest" or self.task_ == NUMBERS or not isinstance(self.scores_, TreeSum):
             return values
         smallest = 0.5 * self.scores_.factor  # no class is impossible because no tree has a leaf for it
         logs = np.log(np.maximum(values, smallest))
+        if self.task_ == SURVIVAL:  # of the expected number of events: as of Cox's model, where differences count
+            return logs
         return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
     def _n_terms(self) -> int:
@@ -360,7 +382,7 @@ class ColumnModel(Decisions):
         return []
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
-        if isinstance(self.scores_, LinearScores) != (self.kind_ == "linear"):
+        if isinstance(self.scores_, LinearScores) != (self.kind_ in _LINEAR):
             refuse(f"{path}.scores_", f"is a {type(self.scores_).__name__}, which the kind {self.kind_!r} never has")
         both = self.kind_ == "forest" and self.task_ == "classification"
         expected = len(self.classes_) if both else len(self._outputs())
@@ -373,7 +395,7 @@ class ColumnModel(Decisions):
 def default_preparation(estimator: str) -> Any:
     """The transformer of columns of numbers for a model of this name."""
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    if estimator == "linear":
+    if estimator in _LINEAR:
         return make_pipeline(fill, StandardScaler())
     return fill if estimator == "forest" else FunctionTransformer()
 
@@ -390,9 +412,28 @@ def forest(given: Any) -> Any:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     options = {"n_estimators": given.n_trees, "n_jobs": given.n_jobs, "random_state": given.random_state}
+    if given.task == SURVIVAL:
+        return _scikit_survival("ensemble").RandomSurvivalForest(low_memory=True, **options)
     if given.task == "regression":
         return RandomForestRegressor(max_features=1.0 / 3.0, **options)
     return RandomForestClassifier(class_weight=given.class_weight, **options)
+
+
+_L1_RATIO, _N_ALPHAS = 0.5, 50  # of the elastic net, and steps on its path
+
+
+def coxnet(given: Any, table: Any, targets: np.ndarray) -> LinearScores:
+    """The end of the path from the least penalty that leaves no column to 1 / C of it."""
+    dense = table.toarray() if sp.issparse(table) else table
+    ratio = min(1.0 / given.C, 0.999)
+    options = {"l1_ratio": _L1_RATIO, "n_alphas": _N_ALPHAS, "alpha_min_ratio": ratio, "max_iter": 10_000}
+    model = _scikit_survival("linear_model").CoxnetSurvivalAnalysis(**options).fit(dense, targets)
+    return LinearScores(np.array(model.coef_[:, -1:].T, dtype=np.float64, order="C"), np.zeros(1))
+
+
+def _scikit_survival(module: str) -> Any:
+    optional("sksurv", "for survival forests and Coxnet", "survival")
+    return import_module(f"sksurv.{module}")
 
 
 def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:

@@ -16,12 +16,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
-from ..estimators import MKLClassifier, MKLRegressor
+from ..estimators import MKLClassifier, MKLRegressor, MKLSurvival
 from ..estimators.base import APPROXIMATION
 from ..estimators.explanations import part_names
 from ..estimators.fitted import lookups_of, n_compared
 from ..estimators.samples import by_blocks, targets_given, whole_targets
-from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted
+from ..survival import check_for_fit, concordance
+from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters, counted, shown
 from ..validation.inputs import (
     as_pandas,
     check_labels,
@@ -50,7 +51,7 @@ from ..validation.schemas import (
 from ..views import TableInBlocks, Views
 from .drift import CohortSummary
 from .extension import extended
-from .importance import MOST_AVERAGED, feature_importance
+from .importance import MOST_AVERAGED, feature_importance, inner_parts, part_terms
 from .in_blocks import fit_in_blocks, in_memory
 from .inner import InnerValidation, Samples
 from .kinds import (
@@ -64,7 +65,7 @@ from .kinds import (
     with_log,
 )
 from .layout import TableLayout, ViewColumns
-from .leaks import copies_of_target, copies_sentence, find_twins, merged_groups
+from .leaks import checked_groups, copies_of_target, copies_sentence, find_twins, merged_groups
 from .methods import (
     method_layout,
     needed_views,
@@ -72,10 +73,18 @@ from .methods import (
 )
 from .scoring import positive_place, scoring_named
 from .search import Calibration, known_fits
+from .survival import SurvivalCalibration
+from .tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, is_outcome, outcomes_of
+
+_UNCALIBRATED = "this model was fitted with calibrate=False; set calibrate=True and fit it again"
 
 
 def _classifies(model: CohortModel) -> bool:
-    return getattr(model, "task_", model.task) != "regression"
+    return getattr(model, "task_", model.task) not in (NUMBERS, SURVIVAL)
+
+
+def _survives(model: CohortModel) -> bool:
+    return getattr(model, "task_", model.task) == SURVIVAL and bool(model.calibrate)
 
 
 def _cell(value: Any, sizes: Sizes, path: str) -> None:
@@ -113,14 +122,15 @@ class CohortModel(InnerValidation, BaseEstimator):
     na_values : list of str or None
         What further cells of text files mean a missing value, as in `read_views`. X has been read when `fit` gets it:
         the model keeps them for ``kernelweave predict`` and ``explain``, which read the files of new samples so.
-    task : {"auto", "classification", "regression"}
+    task : {"auto", "classification", "regression", "survival"}
         "auto" takes what `guess_task` finds.
     effort : {"full", "quick"}
         "quick" tries fewer settings, on one hold-out.
     scoring : str or None
         The score that chooses settings, by scikit-learn's name, such as "roc_auc" or "neg_mean_absolute_error". None
-        means R2 of a regression, and accuracy of a classification, but balanced accuracy where the smallest class has
-        less than half its even share: under 25 % of two classes, 17 % of three.
+        means Harrell's C of survival ("concordance"), R2 of a regression, and accuracy of a classification, but
+        balanced accuracy where the smallest class has less than half its even share: under 25 % of two classes, 17 % of
+        three.
     positive : label or None
         Which of two classes, also as text, "f1", "precision", "recall", "jaccard" and "average_precision" are about;
         None means the second in sorted order. Neither `classes_` nor the sign of decision values depends on it.
@@ -128,7 +138,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         "balanced" weights the errors of a class by the inverse of its share. "auto" tries this and no weights where
         balanced accuracy chooses settings, and takes no weights elsewhere.
     calibrate : bool
-        Whether to fit what `predict_proba` needs.
+        Whether to fit what `predict_proba`, or of survival `predict_survival_function`, needs.
     cv : int
         Folds of the inner cross-validation.
     approximation : object
@@ -143,7 +153,7 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     Attributes
     ----------
-    model_ : MKLClassifier, MKLRegressor, StackedViews or ColumnModel
+    model_ : MKLClassifier, MKLRegressor, MKLSurvival, StackedViews or ColumnModel
         Fitted to all samples, as `table` makes of X what it takes.
     task_ : str
     classes_ : ndarray of shape (n_classes,)
@@ -168,11 +178,13 @@ class CohortModel(InnerValidation, BaseEstimator):
     validation_score_ : float
         Inner score of the chosen setting by `scoring_`; R2 is relative to the variance of all training targets. Samples
         that the fit leaves out count by what is predicted for them.
-    calibration_ : Calibration or None
+    calibration_ : Calibration, SurvivalCalibration or None
     target_mean_, target_scale_ : float
-        Of a regression, whose target is standardised for the fit.
+        Of a regression, whose target is standardised for the fit. Of survival, what is added to the risks of `model_`,
+        so that the average training sample has a risk of 0, and 1.
     mean_contributions_ : ndarray of shape (n_parts,)
-        Of a regression, the means of `contributions` over the training samples, at most 1000 of them, evenly spread.
+        Of a regression, and of survival, the means of `contributions` over the training samples, at most 1000 of them,
+        evenly spread.
     n_stored_ : int or None
         Support vectors; None for models that store no samples.
     n_samples_ : int
@@ -206,7 +218,7 @@ class CohortModel(InnerValidation, BaseEstimator):
     _constraints = Constraints(
         method=Instance(str, 'the name of a method, such as "mean"'),
         matrices=Instance(Mapping, "a mapping from name to similarity matrix") | None,
-        task=Choice("auto", "classification", "regression"),
+        task=Choice("auto", *TASKS),
         effort=Choice("full", "quick"),
         scoring=Instance(str, "the name of a score of scikit-learn") | None,
         na_values=Instance(list, "a list such as ['999', 'unknown']") | None,
@@ -227,8 +239,8 @@ class CohortModel(InnerValidation, BaseEstimator):
             "_prior": numbers("prior", low=0.0),
             "_layout": object_of(TableLayout, "columns"),
             "_needs": several(text),
-            "model_": object_of((MKLClassifier, MKLRegressor, "StackedViews", "ColumnModel")),
-            "calibration_": maybe(object_of(Calibration)),
+            "model_": object_of((MKLClassifier, MKLRegressor, MKLSurvival, "StackedViews", "ColumnModel")),
+            "calibration_": maybe(object_of((Calibration, SurvivalCalibration))),
             "_chosen": optional(text),
             "offsets_": optional(maybe(numbers("offsets"))),
             "cohort_": optional(object_of(CohortSummary)),
@@ -284,8 +296,9 @@ class CohortModel(InnerValidation, BaseEstimator):
             the one view ``"X"``. Of files (`open_views`), with an `approximation`, a fifth of the samples, at most
             5000, are read into memory: they decide what columns hold, choose the setting and calibrate. The model is
             fitted to the others, block by block. Without an approximation all samples are read into memory.
-        y : array of shape (n_samples,)
-            Class labels of any type, or numbers; None where X is an `OpenViews` with a target.
+        y : array of shape (n_samples,), or times and events
+            Class labels of any type, numbers, or times to an event as `survival.outcome` makes them; None where X is an
+            `OpenViews` with a target.
         groups : array of shape (n_samples,), optional
             Samples of one group stay together in inner folds. So do samples that are equal in all views, unless they
             may be equal by chance.
@@ -301,7 +314,7 @@ class CohortModel(InnerValidation, BaseEstimator):
                     return fit_in_blocks(self, X, y, groups)
                 X, y = in_memory(self, X, y)
             check_row_labels(X, y=y, groups=groups)
-            source = X
+            source, y = X, outcomes_of(y) if self._is_survival(y) else y
             X, _ = check_training_data(self, X)
             self.decisions_: list[str] = []
             targets = self._fit_task(y, X.shape[0])
@@ -399,14 +412,17 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     @by_blocks(dask=True)
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value (of equal ones that of more samples), or numbers.
+        """Class labels, those with the largest decision value (of equal ones that of more samples), numbers, or risks.
+
+        The risk of an event is 0 for the average training sample, and larger where the event is expected earlier: of
+        a Cox model the logarithm of how many times as likely it is at any time.
 
         Parameters
         ----------
         X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
         """
         values, _ = self._values(X)
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             return values * self.target_scale_ + self.target_mean_
         return self._labels(values)
 
@@ -422,14 +438,42 @@ class CohortModel(InnerValidation, BaseEstimator):
         X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
         """
         values, decided = self._values(X)
-        if self.calibration_ is None:
-            raise ValueError("this model was fitted with calibrate=False; set calibrate=True and fit it again")
+        if not isinstance(self.calibration_, Calibration):
+            raise ValueError(_UNCALIBRATED)
         probabilities = self.calibration_.probabilities(values)
         probabilities[~decided] = self._prior
         return probabilities
 
+    @property
+    def event_times_(self) -> np.ndarray:
+        """Of survival, the times of events by which survival is calibrated: the default of `times`."""
+        check_is_fitted(self)
+        calibration: Any = self.calibration_
+        return calibration.times
+
+    @available_if(_survives)
+    def predict_survival_function(self, X: Any, times: Any = None) -> np.ndarray:
+        """The chance of no event until each time, of shape (n_samples, n_times), by a Cox model of the risks.
+
+        It is fitted to risks of samples that the model was not fitted to, those of the inner folds
+        (`recipes.survival`), and is constant after the last of their events.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        times : array of shape (n_times,), optional
+            None takes `event_times_`.
+        """
+        risks, calibration = self.predict(X), self.calibration_
+        if not isinstance(calibration, SurvivalCalibration):
+            raise ValueError(_UNCALIBRATED)
+        at = self.event_times_ if times is None else np.ravel(np.asarray(times, dtype=np.float64))
+        if not np.isfinite(at).all() or (at < 0.0).any():
+            raise ValueError(f"times must be finite numbers of at least 0, not {shown(times)}")
+        return calibration.survival(risks, at)
+
     def score(self, X: Any, y: Any = None) -> float:
-        """Accuracy, or the share of the variance of y that is explained (R2).
+        """Accuracy, the share of the variance of y that is explained (R2), or Harrell's C of times and events.
 
         Parameters
         ----------
@@ -443,11 +487,13 @@ class CohortModel(InnerValidation, BaseEstimator):
             y = whole_targets(X)
         if y is None:
             raise ValueError("CohortModel requires y to be passed, but the target y is None")
+        if self.task_ == SURVIVAL:
+            return float(concordance(y, predicted))
         return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
 
     @by_blocks(dask=True)
     def contributions(self, X: Any) -> pd.DataFrame:
-        """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
+        """What each kernel (of models of columns, each view) adds to the decision value of each sample.
 
         Parameters
         ----------
@@ -457,22 +503,22 @@ class CohortModel(InnerValidation, BaseEstimator):
         -------
         DataFrame
             Columns for kernels and ``"intercept"``, which add up to the decision value of two classes (positive for
-            ``classes_[1]``), or to the prediction of a regression, in units of y. With more classes, pairs of class and
-            kernel, for all of `classes_`: the columns of a class add up to its column of `decision_function`. The parts
-            of a sample that lacks all views that the method needs are 0, but for the intercept, and so are those of a
-            class of which no training sample has such a view.
+            ``classes_[1]``), to the prediction of a regression, in units of y, or to the risk. With more classes, pairs
+            of class and kernel, for all of `classes_`: the columns of a class add up to its column of
+            `decision_function`. The parts of a sample that lacks all views that the method needs are 0, but for the
+            intercept, and so are those of a class of which no training sample has such a view.
         """
         table, decided = self._table(X)
-        names = part_names(getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])))
+        names = part_names(part_terms(self))
         constant = self._constant()
         parts = np.zeros((len(table), len(constant), len(names)))
         parts[:, :, -1] = constant
         if decided.any():
-            found = self.model_.contributions(table if decided.all() else table.iloc[decided])
-            parts[decided] = self._of_all_classes(self.model_, found.to_numpy().reshape(len(found), -1, len(names)))
+            found = inner_parts(self, table if decided.all() else table.iloc[decided])
+            parts[decided] = self._of_all_classes(self.model_, found)
             offsets = getattr(self, "offsets_", None)
             parts[decided, :, -1] += 0.0 if offsets is None else offsets
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             parts *= self.target_scale_
             parts[:, :, -1] += self.target_mean_
         columns = pd.Index(names)
@@ -540,15 +586,24 @@ class CohortModel(InnerValidation, BaseEstimator):
         check_is_fitted(self)
         return extended(self, blocks, diagonal)
 
+    def _is_survival(self, y: Any) -> bool:
+        return self.task == SURVIVAL or (self.task == "auto" and is_outcome(y))
+
     def _fit_task(self, y: Any, n_samples: int) -> np.ndarray:
-        """Targets as the model takes them: positions of classes, or standardised numbers."""
+        """Targets as the model takes them: positions of classes, standardised numbers, or times and events."""
         for name in ("classes_", "target_mean_", "target_scale_"):
             self.__dict__.pop(name, None)
         if self.task == "auto":
-            self.task_, why = guess_task(check_target(self, y, n_samples))
+            self.task_, why = guess_task(y if is_outcome(y) else check_target(self, y, n_samples))
             self.decisions_.append(f"The task is {self.task_}: {why}.")
         else:
             self.task_ = self.task
+        if self.task_ == SURVIVAL:
+            if len(y) != n_samples:
+                raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(y)}")
+            check_for_fit(y["event"])
+            self.target_mean_, self.target_scale_, self._prior = 0.0, 1.0, np.zeros(1)
+            return y
         if self.task_ == "classification":
             self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
             self._prior = np.bincount(labels) / len(labels)
@@ -607,8 +662,8 @@ class CohortModel(InnerValidation, BaseEstimator):
                 has = "no sample has it" if count == 0 else "only one sample has it"
                 self.decisions_.append(f"The view {view.name!r} is left out: {has}.")
         layout = layout.only([view.name for view, count in zip(every, counts, strict=True) if count > 1])
-        own = method_layout(self.method, layout)
-        reason = reason_against(self.method, layout, X.shape[0])
+        own = method_layout(self.method, layout, self.task_)
+        reason = reason_against(self.method, layout, X.shape[0], self.task_)
         if reason:
             raise ValueError(f"the method {self.method!r} cannot be had for these data: {reason}")
         if own.joined or own.views != every:
@@ -621,7 +676,7 @@ class CohortModel(InnerValidation, BaseEstimator):
             lack, them = ("lacks", "it") if lacking == 1 else ("lack", "them")
             self.decisions_.append(
                 f"{counted(lacking, 'sample')} {lack} {what}: the fit leaves {them} out, and the prediction of such "
-                "samples is " + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
+                f"samples is {TASKS[self.task_].constant}."
             )
         return table, present
 
@@ -630,6 +685,11 @@ class CohortModel(InnerValidation, BaseEstimator):
 
     def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
         kept = np.flatnonzero(self._decidable(present))
+        if self.task_ == SURVIVAL and not targets["event"][kept].any():
+            raise ValueError(
+                f"the method {self.method!r} cannot be had for these data: all samples that have a view it needs "
+                f"({', '.join(self._needs)}) are censored"
+            )
         if self.task_ == "classification" and len(np.unique(targets[kept])) < 2:
             only = self.classes_[targets[kept]][:1].tolist()
             raise ValueError(
@@ -645,11 +705,13 @@ class CohortModel(InnerValidation, BaseEstimator):
         self.n_stored_ = n_compared(self.model_) if is_machine else getattr(self.model_, "n_stored_", None)
 
     def _store_means(self, table: pd.DataFrame) -> None:
-        """Of a regression, store what each part of a prediction is on average over the samples of the fit."""
-        if self.task_ != "regression":
+        """Of numbers and risks, store what each part of a prediction is on average over the samples of the fit."""
+        if self.task_ == CLASSES:
             return
         rows = np.unique(np.linspace(0, len(table) - 1, MOST_AVERAGED).round().astype(int))
-        means = self.model_.contributions(table.iloc[rows]).to_numpy().mean(axis=0) * self.target_scale_
+        means = inner_parts(self, table.iloc[rows])[:, 0].mean(axis=0) * self.target_scale_
+        if self.task_ == SURVIVAL:
+            self.target_mean_ = -float(means.sum())
         means[-1] += self.target_mean_
         self.mean_contributions_ = means
 
@@ -685,7 +747,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         if task == "classification":
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags()
-        elif task == "regression":
+        elif task == NUMBERS:
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
@@ -702,8 +764,9 @@ class CohortModel(InnerValidation, BaseEstimator):
                 refuse(f"{path}._prior", "has classes without a sample")
         else:
             agree(sizes, "prior", 1, f"{path}._prior")
-        if isinstance(self.model_, MKLClassifier | MKLRegressor):
-            is_right = isinstance(self.model_, MKLClassifier if classifies else MKLRegressor)
+        machines = {CLASSES: MKLClassifier, NUMBERS: MKLRegressor, SURVIVAL: MKLSurvival}
+        if isinstance(self.model_, tuple(machines.values())):
+            is_right = isinstance(self.model_, machines[self.task_])
         else:
             is_right = self.model_.task_ == self.task_
         if not is_right or (isinstance(self.model_, MKLRegressor) and self.model_.intercept_.shape != (1,)):
@@ -711,8 +774,10 @@ class CohortModel(InnerValidation, BaseEstimator):
         if classifies and not set(self.model_.classes_.tolist()) <= set(self.classes_.tolist()):
             refuse(f"{path}.model_.classes_", "are not among the classes")
         if "mean_contributions_" in inside:
-            terms = getattr(self.model_, "kernel_names_", getattr(self.model_, "views", []))
-            expect(len(terms) + 1, len(self.mean_contributions_), f"{path}.mean_contributions_", "parts")
+            expect(len(part_terms(self)) + 1, len(self.mean_contributions_), f"{path}.mean_contributions_", "parts")
+        known = SurvivalCalibration if self.task_ == SURVIVAL else Calibration
+        if self.calibration_ is not None and type(self.calibration_) is not known:
+            refuse(f"{path}.calibration_", f"is none of a {self.task_}")
         layout, needs = inside["_layout"], inside["_needs"]
         if not needs or not set(needs) <= set(layout.names):
             refuse(f"{path}._needs", "are no views of the model")
@@ -722,15 +787,6 @@ class CohortModel(InnerValidation, BaseEstimator):
         names = vars(self.model_).get("feature_names_in_")
         if names is None or not np.array_equal(names, expected):
             refuse(f"{path}.model_.feature_names_in_", "are not the columns of the layout")
-
-
-def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
-    groups = np.ravel(as_pandas(groups))
-    if len(groups) != n_samples:
-        raise ValueError(f"groups has {len(groups)} entries, but X has {n_samples} samples")
-    if pd.isna(groups).any():
-        raise ValueError(f"groups is missing for sample {int(np.flatnonzero(pd.isna(groups))[0])}")
-    return np.unique(groups.astype(str), return_inverse=True)[1]
 
 
 def with_gaps(model: CohortModel, X: Any) -> tuple[Any, str | None]:

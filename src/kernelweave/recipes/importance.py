@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..estimators.explanations import weights_in_typical_samples
+from ..views import Views
 from .baselines import ColumnModel
 from .design import views_and_features
 from .kinds import TEXT
@@ -26,6 +27,36 @@ def feature_importance(model: Any) -> pd.DataFrame | None:
     if model.task_ == "regression" and "weight" in table:  # of the standardised target
         table[["importance", "weight"]] *= model.target_scale_
     return table.iloc[np.argsort(-table["importance"].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def part_terms(model: Any) -> list[str]:
+    """What the parts of a `CohortModel` are of: kernels, or views."""
+    if _is_one_linear_kernel(model):
+        return model.views
+    return list(model.model_.kernel_names_ if hasattr(model.model_, "kernel_names_") else model.model_.views)
+
+
+def inner_parts(model: Any, table: pd.DataFrame) -> np.ndarray:
+    """The parts of the values of `model_`, of shape (n_samples, n_outputs, n_terms + 1), the last of the intercept.
+
+    Of one linear kernel over all columns, which is not cut to length, the part of a view is that of its features,
+    ``sum_j w_j x_j``.
+    """
+    inner, terms = model.model_, part_terms(model)
+    if not _is_one_linear_kernel(model):
+        found = inner.contributions(table)
+        return found.to_numpy().reshape(len(found), -1, len(terms) + 1)
+    kernel, weights = inner.kernels_[0], inner.feature_weights(inner.kernel_names_[0])
+    views = np.array([view for view, _ in _pairs(model, kernel, list(weights.index))], dtype=object)
+    features = kernel.read(Views(table))[0]
+    columns = [features @ np.where(views == view, weights.to_numpy(), 0.0) for view in terms]
+    parts = np.column_stack([*columns, np.zeros(len(table))])
+    parts[:, -1] = inner.predict(table) - parts.sum(axis=1)  # of a model without intercept what is rounded
+    return parts[:, None, :]
+
+
+def _is_one_linear_kernel(model: Any) -> bool:
+    return model.method_ == "linear" and hasattr(model.model_, "kernels_")
 
 
 def _table(pairs: list[tuple[str, str]], weights: np.ndarray) -> pd.DataFrame:

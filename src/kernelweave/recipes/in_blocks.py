@@ -19,6 +19,7 @@ from sklearn.utils.random import sample_without_replacement
 from ..estimators.samples import check_fits, targets_given
 from ..views import TableInBlocks
 from .search import Calibration
+from .tasks import SURVIVAL, is_outcome
 
 SHARE, MOST = 5, 5000  # of the samples, one in so many is drawn, and at most so many
 FITTED = "fitted"  # the weights of samples: 0 for those that the fit leaves out
@@ -31,6 +32,8 @@ def in_memory(model: Any, table: TableInBlocks, y: Any) -> tuple[pd.DataFrame, A
 
 
 def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
+    if model.task == SURVIVAL or is_outcome(y):
+        raise ValueError("CohortModel takes times to an event of samples in memory; read the files by read_views")
     if model.method in ("stacking", "linear", "forest", "boosting"):
         raise ValueError(
             f"the method {model.method!r} is fitted to samples in memory; methods that read files block by block are "

@@ -21,6 +21,8 @@ from .kinds import about_matrix
 from .layout import TableLayout
 from .methods import AUTO, FOLLOWS, QUICK_PARTS, TRIAL_TREES, ModelMaker, grid_of, method_names, portfolio
 from .search import Calibration, Candidate, Found, KnownFit, fitted, inner_splits, search
+from .survival import SurvivalCalibration
+from .tasks import SURVIVAL, TASKS
 from .values import LABELS_COUNT, CohortValues
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -30,7 +32,7 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 class Samples:
     table: pd.DataFrame
     present: np.ndarray  # (n_samples, n_views)
-    targets: np.ndarray  # positions of classes, or standardised numbers
+    targets: np.ndarray  # positions of classes, standardised numbers, or times and events
     groups: np.ndarray | None
 
 
@@ -61,11 +63,13 @@ class InnerValidation(CohortValues):
         self.decisions_ += one.notes
         self.model_ = one.model
         self._pass_on(one.issued)
-        self.calibration_ = None
+        self.calibration_: Calibration | SurvivalCalibration | None = None
         if is_classes:
             values = self._with_offsets(choice.found.values, samples.targets, y, splits)
             if given.calibrate:
                 self.calibration_ = self._calibrated(values, samples)
+        elif self.task_ == SURVIVAL and given.calibrate:
+            self.calibration_ = self._survival_calibrated(choice.found.values, samples, splits)
 
     def _makers(self, given: Any, samples: Samples) -> dict[str, ModelMaker]:
         table = samples.table
@@ -79,20 +83,20 @@ class InnerValidation(CohortValues):
         shared = (self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation, weight)
         methods = [self.method]
         if self.method == AUTO:
-            methods = portfolio(self._layout, table, samples.present, given.approximation)
+            methods = portfolio(self._layout, table, samples.present, given.approximation, self.task_)
         return {method: ModelMaker(method, *shared) for method in methods}
 
     def _splits(self, given: Any, maker: ModelMaker, samples: Samples) -> list[tuple[np.ndarray, np.ndarray]]:
-        is_classes, quick = self.task_ == "classification", given.effort == "quick"
-        labels = samples.targets if is_classes else np.zeros(len(samples.targets), dtype=int)
+        task, quick = TASKS[self.task_], given.effort == "quick"
+        labels = task.strata(samples.targets)
         n_folds = QUICK_PARTS if quick else given.cv
         splits = []
         for train, test in inner_splits(labels, samples.groups, n_folds, given.random_state, only_first=quick):
             train = train[maker.decidable(samples.present[train], samples.present[train])]
-            if len(train) > 1 and (not is_classes or len(np.unique(labels[train])) > 1):
+            if len(train) > 1 and task.can_learn(labels[train]):
                 splits.append((train, test))
         if not splits:
-            self.decisions_.append("There are too few samples, classes or groups for inner validation.")
+            self.decisions_.append("There are too few samples, classes, events or groups for inner validation.")
         return splits
 
     def _search(
@@ -113,7 +117,11 @@ class InnerValidation(CohortValues):
         self.offsets_, self.spared_seconds_ = None, sum(known[name].seconds for name in makers if name in known)
 
         def decide(model: Any, rest: Views, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-            return self._with_constants(model, rest, decidable(present[train], present[test]))
+            decided = decidable(present[train], present[test])
+            values = self._with_constants(model, rest, decided)
+            if self.task_ == SURVIVAL and decided.any():  # risks have no level: the average of those that there are
+                values[~decided] = values[decided].mean()
+            return values
 
         def candidate(name: str) -> Candidate:
             def make(rows: np.ndarray, part: Views) -> Any:
@@ -198,6 +206,18 @@ class InnerValidation(CohortValues):
         self.validation_score_ = (1.0 - share) * self.validation_score_ + share * score
         scores, spread = self.settings_["score"], self.settings_["std"]
         self.settings_ = self.settings_.assign(score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread)
+
+    def _survival_calibrated(self, values: np.ndarray, samples: Samples, splits: Splits) -> SurvivalCalibration:
+        """By risks out of fold, those of a fold less their mean: the risks of different models have no common level."""
+        folds = np.full(len(values), -1)
+        for number, (_, test) in enumerate(splits):
+            folds[test] = number
+        tested = np.isfinite(values) & (folds >= 0)
+        if not samples.targets["event"][tested].any():
+            self.decisions_.append("Survival is calibrated by the training samples themselves.")
+            values, folds = self._decided(self.model_, samples.table), np.zeros(len(values), dtype=int)
+            tested = np.ones(len(values), dtype=bool)
+        return SurvivalCalibration.fit(values[tested], samples.targets[tested], folds[tested])
 
     def _calibrated(self, values: np.ndarray, samples: Samples) -> Calibration:
         tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)

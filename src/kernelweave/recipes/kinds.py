@@ -53,6 +53,7 @@ from ..validation.schemas import (
     refuse,
 )
 from ..views.frames import SparseRows, SparseRowsDtype, adjacent
+from .tasks import SURVIVAL, is_outcome
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
 KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)
@@ -292,7 +293,7 @@ def _check_task(value: Any, sizes: Sizes, path: str) -> None:
 # What a file holds of the task of a model.
 TASK = COLUMNS | Schema(
     {
-        "task_": one_of("classification", "regression"),
+        "task_": one_of("classification", "regression", "survival"),
         "classes_": optional(array("biufUSO", "classes")),
         "class_count_": optional(numbers("classes", low=0.0)),
     },
@@ -301,19 +302,20 @@ TASK = COLUMNS | Schema(
 
 
 def guess_task(y: Any) -> tuple[str, str]:
-    """Guess whether targets are classes or numbers to predict.
+    """Guess whether targets are classes, numbers to predict, or times to an event.
 
-    Text, booleans and categories are classes, and so are two different numbers, and whole numbers where there are at
-    most 20 different ones with at least 3 samples each on average. All other numbers are predicted as numbers.
+    Times with events (`survival.outcome`, or a data frame of both) are times to an event. Text, booleans and categories
+    are classes, and so are two different numbers, and whole numbers where there are at most 20 different ones with at
+    least 3 samples each on average. All other numbers are predicted as numbers.
 
     Parameters
     ----------
-    y : array or Series of shape (n_samples,)
+    y : array or Series of shape (n_samples,), or times and events
         Missing targets do not count.
 
     Returns
     -------
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "survival"}
     why : str
         The reason in words.
 
@@ -325,6 +327,8 @@ def guess_task(y: Any) -> tuple[str, str]:
     >>> guess_task([0.3, 1.7, 2.9, 4.0])
     ('regression', 'the target has numbers with fractions')
     """
+    if is_outcome(y):
+        return SURVIVAL, "the target has times, and which of them are times of an event"
     column = pd.Series(np.ravel(as_pandas(y)) if not isinstance(as_pandas(y), pd.Series) else as_pandas(y))
     column = column[column.notna().to_numpy()]
     different = column.nunique()

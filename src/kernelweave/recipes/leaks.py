@@ -44,8 +44,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
+from ..survival import times_and_events
+from ..validation.inputs import as_pandas
 from ..views.frames import SparseRows, SparseRowsDtype, adjacent, take_columns
 from .kinds import LEFT_OUT, SIMILARITY, named_columns
+from .tasks import CLASSES, NUMBERS, SURVIVAL
 
 NEARLY_ALL = 0.99
 CHANCE = 100
@@ -55,7 +58,11 @@ _CHUNK = 256  # columns that are probed together
 
 
 def copies_of_target(X: pd.DataFrame, y: Any, kinds: pd.DataFrame, task: str) -> list[str]:
-    """The columns that equal the target one to one."""
+    """The columns that equal the target one to one; of times and events, either of them."""
+    if task == SURVIVAL:
+        time, event = times_and_events(y)
+        found = [*copies_of_target(X, time, kinds, NUMBERS), *copies_of_target(X, event, kinds, CLASSES)]
+        return list(dict.fromkeys(found))
     y = np.ravel(np.asarray(y))
     labels = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)[1].reshape(-1)
     numbers = y.astype(np.float64) if task == "regression" else None
@@ -211,6 +218,15 @@ def find_twins(
     sets = sets.reshape(-1)
     several = counts[counts > 1]
     return Twins(sets, int(several.sum()), len(several)) if len(several) else None
+
+
+def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
+    groups = np.ravel(as_pandas(groups))
+    if len(groups) != n_samples:
+        raise ValueError(f"groups has {len(groups)} entries, but X has {n_samples} samples")
+    if pd.isna(groups).any():
+        raise ValueError(f"groups is missing for sample {int(np.flatnonzero(pd.isna(groups))[0])}")
+    return np.unique(groups.astype(str), return_inverse=True)[1]
 
 
 def merged_groups(groups: Any, twins: Twins | None) -> np.ndarray | None:

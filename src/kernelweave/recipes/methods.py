@@ -16,8 +16,9 @@ lp-completed        "lp-least-squares", in the same way
 localized           the same kernels as of "mean" with weights that depend on the sample (`Localized`)
 projected           a learned projection of each view (`Projected`)
 stacking            a regression on the decision values of each view's own model
-linear              logistic or ridge regression on all columns
-forest              random forest on all columns
+linear              logistic or ridge regression on all columns; of survival Cox regression with a ridge
+coxnet              Cox regression with an elastic net on all columns, of scikit-survival
+forest              random forest on all columns; of survival that of scikit-survival
 boosting            gradient boosting on all columns
 ==================  ===========================================================================================
 
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ import pandas as pd
 
 from ..combiners import KernelMap, Mean
 from ..combiners.named import NAMED, combiner_named
-from ..estimators import MKLClassifier, MKLRegressor
+from ..estimators import MKLClassifier, MKLRegressor, MKLSurvival
 from ..kernels import Gaussian, Kernel, Linear, Precomputed
 from ..validation import shown
 from .kinds import as_frame, column_kinds, given_kinds
@@ -51,19 +53,12 @@ from .preparation import (
     view_kernels,
     view_transformer,
 )
+from .tasks import CLASSES, NUMBERS, SURVIVAL, TASKS
 
-# C of kernel machines, by task and effort: the kernels have a unit diagonal and regressions a target of variance 1.
-_COSTS: dict[str, dict[str, Sequence[float]]] = {
-    "classification": {"full": (0.3, 3.0, 30.0), "quick": (3.0,)},
-    "regression": {"full": (0.1, 1.0, 10.0, 100.0), "quick": (0.1, 1.0, 10.0)},
+_OTHER_COSTS: dict[str, dict[str, Sequence[float]]] = {
+    "stacking": {"full": (0.1, 1.0), "quick": (1.0,)},  # of the regression on decision values
+    "coxnet": {"full": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0), "quick": (4.0, 16.0)},  # penalties, as shares of the largest
 }
-# C of logistic regression, and 1 / alpha of ridge regression, on standardised columns.
-_LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
-    "classification": {"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
-    "regression": {"full": (0.001, 0.01, 0.1, 1.0), "quick": (0.01, 0.1)},
-}
-
-_STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
 
 # Options of models beyond `combiners.named`, and those of quick efforts in their place.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -87,10 +82,10 @@ def grid_of(method: str, effort: str, task: str, tries_weights: bool = False) ->
     grid: dict[str, Sequence[Any]] = {"class_weight": (None, "balanced")} if tries_weights else {}
     if method in ("forest", "boosting"):
         return grid
-    if method == "stacking":
-        return grid | {"C": _STACKING_COSTS[effort]}
-    costs = _LINEAR_COSTS if method == "linear" else _COSTS
-    grid["C"] = costs[task][effort]
+    if method in _OTHER_COSTS:
+        return grid | {"C": _OTHER_COSTS[method][effort]}
+    aim = TASKS[task]
+    grid["C"] = (aim.linear_costs if method == "linear" else aim.costs)[effort]
     if (method, effort) == ("localized", "full"):
         grid["combiner__l2"] = (0.1, 0.01)
     return grid
@@ -102,13 +97,11 @@ def model_options(method: str, effort: str) -> dict[str, Any]:
 
 ALONE = "alone:"
 AUTO = "auto"
-# Simpler ones come first. All read the same views, and share folds and, but for the forest, kernels.
-PORTFOLIO = ("mean", "least-squares", "lp-least-squares", "lp-scales", "completed", "lp-completed", "forest")
 # A member that takes the setting of another one, which is found first: with three values of C of its own it was better
 # by 0.1 points on one of 38 data sets, and on the others the same.
 FOLLOWS = {"lp-scales": "lp-least-squares", "lp-completed": "completed"}
 TRIAL_TREES = 40  # of a forest while it is a member; chosen, it has as many as by itself
-_JOINED = ("concatenation", "linear", "forest", "boosting")
+_JOINED = ("concatenation", "linear", "coxnet", "forest", "boosting")
 _COMPLETED = ("completed", "lp-completed")
 NEEDLESS = ("lp-scales", *_COMPLETED)  # methods that cannot be had where they would be the same as others
 _LEAST_SQUARES = ("least-squares", "lp-least-squares", "lp-scales", *_COMPLETED)
@@ -127,13 +120,14 @@ _LABELS = {
     "localized": "localized MKL",
     "projected": "projected MKL",
     "stacking": "stacking",
-    "linear": "logistic regression",
+    "linear": "",  # as the task calls it
+    "coxnet": "Coxnet (elastic net)",
     "forest": "random forest",
     "boosting": "gradient boosting",
     AUTO: "automatic choice",
 }
 # Methods that people would otherwise take; a key that ends in a colon stands for those that begin with it.
-SIMPLE = (ALONE, "concatenation", "linear", "forest", "boosting")
+SIMPLE = (ALONE, "concatenation", "linear", "coxnet", "forest", "boosting")
 _MOST_DENSE = 50_000_000  # cells of sparse views that may become dense beside others
 
 
@@ -142,7 +136,7 @@ def method_names(task: str, views: Sequence[str], *, without: Collection[str] = 
 
     Parameters
     ----------
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "survival"}
     views : sequence of str
         Names of views, similarity matrices among them.
     without : collection of str
@@ -159,10 +153,9 @@ def method_names(task: str, views: Sequence[str], *, without: Collection[str] = 
     >>> names["alone:rna"], names["linear"]
     ('rna alone', 'ridge regression')
     """
-    labels = {f"{ALONE}{view}": f"{view} alone" for view in views} | _LABELS
-    if task == "regression":
-        labels["linear"] = "ridge regression"
-    return {method: label for method, label in labels.items() if method not in without}
+    labels = {f"{ALONE}{view}": f"{view} alone" for view in views} | {**_LABELS, **TASKS[task].labels}
+    left_out = {*without, *TASKS[task].lacks}
+    return {method: label for method, label in labels.items() if method not in left_out}
 
 
 def joins_columns(method: str) -> bool:
@@ -179,7 +172,7 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
 
     Parameters
     ----------
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "survival"}
     X : DataFrame, array or sparse matrix
     matrices : mapping from name to similarity matrix, optional
     kinds : Series, optional
@@ -201,14 +194,16 @@ def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None,
     present = layout.table(X)[1]
     reasons = {f"{ALONE}{view}": f"no column of the view {view!r} can be used" for view in left_out}
     for method in method_names(task, layout.names):
-        reason = reason_against(method, layout, len(X)) or _needless(method, layout, present)
+        reason = reason_against(method, layout, len(X), task) or _needless(method, layout, present)
         if reason:
             reasons[method] = reason
     return reasons
 
 
-def portfolio(layout: TableLayout, table: pd.DataFrame, present: np.ndarray, approximation: Any) -> list[str]:
-    """The members of `PORTFOLIO` that differ for some data.
+def portfolio(
+    layout: TableLayout, table: pd.DataFrame, present: np.ndarray, approximation: Any, task: str = CLASSES
+) -> list[str]:
+    """The members of the portfolio of a task that differ for some data.
 
     Numbers on two scales are of use where they have scales, views are completed where some are missing and kernels are
     exact, and a forest reads columns in memory, best those that are not sparse.
@@ -217,7 +212,7 @@ def portfolio(layout: TableLayout, table: pd.DataFrame, present: np.ndarray, app
     left_out += _COMPLETED if present.all() or approximation is not None else ()
     if approximation is not None or any(view.is_matrix or has_unit_rows(view, table) for view in layout.views):
         left_out.append("forest")
-    return [method for method in PORTFOLIO if method not in left_out]
+    return [method for method in TASKS[task].portfolio if method not in left_out]
 
 
 def _needless(method: str, layout: TableLayout, present: np.ndarray) -> str | None:
@@ -228,9 +223,13 @@ def _needless(method: str, layout: TableLayout, present: np.ndarray) -> str | No
     return None
 
 
-def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
+def reason_against(method: str, layout: TableLayout, n_samples: int, task: str) -> str | None:
     if not layout.views:
         return "no column can be used"
+    if method in TASKS[task].lacks:
+        return TASKS[task].lacks[method]
+    if task == SURVIVAL and method in ("forest", "coxnet") and find_spec("sksurv") is None:
+        return "it needs scikit-survival, which is not installed (pip install kernelweave[survival])"
     columns = [view for view in layout.views if not view.is_matrix]
     if joins_columns(method) and not columns:
         return "it needs columns, and there are only similarity matrices"
@@ -241,9 +240,10 @@ def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | No
     return None
 
 
-def method_layout(method: str, layout: TableLayout) -> TableLayout:
-    if not isinstance(method, str) or method not in method_names("classification", layout.names):
-        there = ", ".join(method_names("classification", layout.names))
+def method_layout(method: str, layout: TableLayout, task: str = CLASSES) -> TableLayout:
+    known = method_names(task, layout.names)
+    if not isinstance(method, str) or method not in {*known, *TASKS[task].lacks}:
+        there = ", ".join(known)
         raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
     if method.startswith(ALONE):
         return layout.only([method.removeprefix(ALONE)])
@@ -274,7 +274,10 @@ class ModelMaker:
     def _model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         if self.method == "stacking":
             return self._stacking(table, present)
-        if self.method in ("linear", "forest", "boosting"):
+        if self.method == "linear" and self.task == SURVIVAL:
+            # By the trace, not sample by sample: a ridge on the columns as they are prepared.
+            return self._machine(self._joined_kernels(table)[:1], Mean()).set_params(normalize="unit-trace")
+        if self.method in ("linear", "coxnet", "forest", "boosting"):
             return self._column_model(table)
         if self.method == "concatenation":
             return self._machine(self._joined_kernels(table), Mean())
@@ -337,7 +340,7 @@ class ModelMaker:
             return linear
         return [*linear, ("gaussian", Gaussian(transformer=transformer))]
 
-    def _machine(self, kernels: list[tuple[str, Kernel]], combiner: Any) -> MKLClassifier | MKLRegressor:
+    def _machine(self, kernels: list[tuple[str, Kernel]], combiner: Any) -> Any:
         if not kernels:
             raise ValueError(f"the method {self.method!r} finds no view that at least two training samples have")
         options = {**self.options, "approximation": self.approximation}
@@ -345,8 +348,8 @@ class ModelMaker:
             options["machine"] = "least-squares"
         if self.method in _COMPLETED:
             options["missing"] = "complete"
-        if self.task == "classification":
-            return MKLClassifier(kernels, combiner, **options)
+        if self.task != NUMBERS:
+            return (MKLSurvival if self.task == SURVIVAL else MKLClassifier)(kernels, combiner, **options)
         return MKLRegressor(kernels, combiner, epsilon=EPSILON, **options)
 
     def _stacking(self, table: pd.DataFrame, present: np.ndarray) -> Any:

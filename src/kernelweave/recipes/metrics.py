@@ -13,6 +13,10 @@ log loss           mean of -log p_i,y_i, where 0 counts as the smallest float st
 Brier score        mean of sum_c (p_ic - [y_i = c])^2; of two classes, of the second alone
 R2                 1 - sum_i (t_i - f_i)^2 / sum_i (t_i - mean t)^2
 MAE, RMSE          mean of |t_i - f_i|; root of the mean of (t_i - f_i)^2
+C index            Harrell's: of the pairs of samples of which one is known to have the event first, the share in which
+                   it has the larger risk, ties of risks counted half
+Brier score        of survival, the mean over a range of times of the mean of (S_i(t) - [no event until t])^2, censored
+over time          samples weighted for (`survival.integrated_brier_score`)
 =================  =================================================================================================
 """
 
@@ -23,12 +27,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from ..survival import concordance, integrated_brier_score
 from ..validation import shown
 
 CLASS_SCORES = ("accuracy", "balanced accuracy")
 PROBABILITY_SCORES = ("ROC AUC", "log loss", "Brier score")
 NUMBER_SCORES = ("R2", "MAE", "RMSE")
-SMALLER_IS_BETTER = frozenset({"log loss", "Brier score", "MAE", "RMSE"})
+SURVIVAL_SCORES = ("C index", "Brier score over time")
+SMALLER_IS_BETTER = frozenset({"log loss", "Brier score", "MAE", "RMSE", "Brier score over time"})
 SHARES = frozenset({"accuracy", "balanced accuracy"})  # scores that texts write in per cent
 SHOWN_AS = {"R2": "R²"}
 _LEAST = float(np.finfo(float).eps)
@@ -74,6 +80,44 @@ def scores(task: str, y_true: Any, predicted: Any, probabilities: Any = None, cl
     if probabilities is not None:
         found |= _of_probabilities(given[0], np.asarray(probabilities, dtype=np.float64), classes)
     return found
+
+
+def survival_scores(y: np.ndarray, risks: Any, survival: Any = None, times: Any = None) -> dict[str, float]:
+    """The scores of predicted risks, and of the chances of no event until each of some times; NaN where undefined.
+
+    Parameters
+    ----------
+    y : structured array of shape (n_samples,)
+        Times and events, as `survival.outcome` makes them.
+    risks : array of shape (n_samples,)
+    survival : array of shape (n_samples, n_times), optional
+        Without it, or with fewer than two times, there is no Brier score.
+    times : array of shape (n_times,), optional
+        Increasing; those beyond the times in `y` do not count.
+
+    Examples
+    --------
+    >>> from kernelweave.survival import outcome
+    >>> survival_scores(outcome([2.0, 5.0, 7.0], [True, False, True]), [1.5, 0.3, 0.4])
+    {'C index': 1.0}
+    """
+    found = {"C index": float(concordance(y, risks)) if has_pairs(y) else np.nan}
+    if survival is None or times is None or not len(y):
+        return found
+    times, survival = np.asarray(times), np.asarray(survival)
+    inside = (times >= y["time"].min()) & (times < y["time"].max())
+    if inside.sum() > 1:
+        found["Brier score over time"] = float(integrated_brier_score(y, y, survival[:, inside], times[inside]))
+    return found
+
+
+def has_pairs(y: np.ndarray) -> bool:
+    """Whether there are two samples of which one is known to have the event first."""
+    times = y["time"][y["event"]]
+    if not len(times):
+        return False
+    first = float(times.min())
+    return bool((y["time"] > first).any() or (~y["event"] & (y["time"] == first)).any())
 
 
 def _of_labels(y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:

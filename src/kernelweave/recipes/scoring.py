@@ -2,7 +2,8 @@
 
 Accuracy says little where a class is rare: always predicting the other ones has a high one. So balanced accuracy, the
 mean recall of the classes, decides where the smallest class has less than half its even share: of K classes, fewer than
-one sample in 2 K. Of numbers, R2 decides. Any other score of the table below can be chosen, by scikit-learn's name.
+one sample in 2 K. Of numbers, R2 decides; of times to an event, Harrell's C. Any other score of the table below can be
+chosen, by scikit-learn's name.
 
 A score that is ``base - mean_i loss_i`` over predicted samples has losses (`Scoring.losses`), which paired tests take.
 With the classes c_i of n tested samples, n_c of class c and K classes in all,
@@ -17,8 +18,8 @@ log loss, Brier score       see `metrics`                         0
 mean absolute error, ...    abs(t_i - f_i), (t_i - f_i)^2         0
 ==========================  ====================================  ======
 
-The area under the ROC curve and average precision compare decision values, which different models put on different
-scales; they are computed within folds and averaged.
+The area under the ROC curve, average precision and the C index compare decision values, which different models put on
+different scales; they are computed within folds and averaged.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from ..validation import shown
-from .metrics import scores
+from .metrics import scores, survival_scores
+from .tasks import CLASSES, NUMBERS, SURVIVAL
 
-CLASSES, NUMBERS = "classification", "regression"
 # Scikit-learn's name: the task, what texts call it, whether it is a share, and whether it needs two classes.
 _KNOWN = {
     "accuracy": (CLASSES, "accuracy", True, False),
@@ -60,9 +61,11 @@ _KNOWN = {
     "neg_mean_squared_error": (NUMBERS, "mean squared error", False, False),
     "neg_root_mean_squared_error": (NUMBERS, "root mean squared error", False, False),
     "neg_median_absolute_error": (NUMBERS, "median absolute error", False, False),
+    "concordance": (SURVIVAL, "C index", False, False),
 }
 _AREAS = ("roc_auc", "roc_auc_ovr")
 _RANKED = (*_AREAS, "average_precision")
+_OF_RANKS = (*_RANKED, "concordance")
 _BASES = {"accuracy": 1.0, "balanced_accuracy": 1.0, "r2": 1.0, "neg_log_loss": 0.0, "neg_brier_score": 0.0}
 _BASES |= {"neg_mean_absolute_error": 0.0, "neg_mean_squared_error": 0.0}
 _EPS = float(np.finfo(float).eps)  # a probability of 0 in the log loss, as in scikit-learn
@@ -74,8 +77,8 @@ def default_scoring(task: str, labels: Any = None) -> str:
     >>> default_scoring("classification", ["ill"] * 2 + ["well"] * 8), default_scoring("classification", ["a", "b"])
     ('balanced_accuracy', 'accuracy')
     """
-    if task == NUMBERS:
-        return "r2"
+    if task != CLASSES:
+        return "r2" if task == NUMBERS else "concordance"
     counts = np.unique(np.asarray(labels), return_counts=True)[1]
     return "balanced_accuracy" if counts.min() < 0.5 * counts.sum() / len(counts) else "accuracy"
 
@@ -162,7 +165,7 @@ class Scoring:
 
     @property
     def within_folds(self) -> bool:
-        return self.name in _RANKED
+        return self.name in _OF_RANKS
 
     def value(self, y: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None, n_classes: int) -> float:
         """The score of some predictions; NaN where it is not defined, for want of a class."""
@@ -172,6 +175,8 @@ class Scoring:
             return scores(CLASSES, y, predicted)["balanced accuracy"]
         if self.is_mean:
             return self.base - float(self.losses(y, predicted, probabilities, n_classes).mean())
+        if self.task == SURVIVAL:
+            return survival_scores(y, predicted)["C index"]
         if self.name in _AREAS:
             return scores(CLASSES, y, predicted, probabilities, np.arange(n_classes))["ROC AUC"]
         if n_classes == 2 and self.positive == 0:  # scikit-learn's positive class is the second one

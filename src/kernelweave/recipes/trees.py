@@ -164,7 +164,11 @@ class TreeSum:
 
     @classmethod
     def of_forest(cls, forest: Any, X: Any) -> TreeSum:
-        """The trees of a fitted `RandomForestClassifier` (probabilities) or `RandomForestRegressor`."""
+        """The trees of a fitted `RandomForestClassifier` (probabilities) or `RandomForestRegressor`.
+
+        Or of a `RandomSurvivalForest` of scikit-survival with ``low_memory=True``, whose leaves hold risks; it has no
+        importances of features.
+        """
         trees = []
         for estimator in forest.estimators_:
             tree = estimator.tree_
@@ -181,6 +185,8 @@ class TreeSum:
         n_outputs = trees[0].values.shape[1]
         own = forest.predict_proba if hasattr(forest, "predict_proba") else forest.predict
         made = cls._joined(trees, np.zeros(len(trees)), X.shape[1], np.zeros(n_outputs), 1.0 / len(trees), True)
+        if hasattr(forest, "unique_times_"):
+            return made._checked(own, X, forest)
         made = replace(made, importance=np.array(forest.feature_importances_, dtype=np.float64))
         return made._checked(own, X, forest)
 
@@ -249,7 +255,7 @@ class TreeSum:
         if found.shape != expected.shape or not np.allclose(found, expected, rtol=0.0, atol=_TOLERANCE * scale):
             raise RuntimeError(
                 f"the nodes of {type(model).__name__} of scikit-learn {sklearn_version} do not give its predictions, "
-                "so its trees cannot be kept as arrays; please report this, and use an earlier version of scikit-learn"
+                "so its trees cannot be kept as arrays; please report this, and use an earlier version of the package"
             )
         return self
 

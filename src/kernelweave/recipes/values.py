@@ -2,7 +2,7 @@
 
 The model inside may know some of the classes only, where others have no sample with a view that the method reads, and
 it decides only on samples that have such a view: the others have constant values, the logarithms of the shares of the
-classes, or the mean target.
+classes, the mean target or the average risk.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from ..views import Views
 from .scoring import Scoring, positive_place
 from .search import Calibration
+from .tasks import CLASSES, NUMBERS
 
 LABELS_COUNT = ("accuracy", "balanced_accuracy")  # scores that count right labels of all classes
 
@@ -24,11 +25,12 @@ class CohortValues:
     positive: Any
     scoring_: str
     offsets_: np.ndarray | None
+    target_mean_: float
     _prior: np.ndarray
 
     def _decided(self, model: Any, table: Any) -> np.ndarray:
         """Decision values for all classes of the fit, also where a model was fitted to samples of some only."""
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             return model.predict(table)
         values = model.decision_function(table)
         if len(model.classes_) < len(self.classes_):
@@ -60,16 +62,16 @@ class CohortValues:
         return values
 
     def _constant(self) -> np.ndarray:
-        if self.task_ == "regression":
-            return np.zeros(1)
+        if self.task_ != CLASSES:
+            return np.zeros(1) if self.task_ == NUMBERS else np.array([-self.target_mean_])
         logs = np.log(self._prior)
         return logs[1:] - logs[:1] if len(logs) == 2 else logs
 
     def _score(self, values: np.ndarray, y: np.ndarray) -> float:
         """The inner score of decision values of labels, or of standardised numbers."""
-        place = positive_place(self.positive, self.classes_) if self.task_ == "classification" else 1
+        place = positive_place(self.positive, self.classes_) if self.task_ == CLASSES else 1
         scoring = Scoring(self.scoring_, place)
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             return _explained(values, y) if scoring.name == "r2" else scoring.value(y, values, None, 0)
         labels, n_classes = np.searchsorted(self.classes_, y), len(self.classes_)
         predicted = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
@@ -78,7 +80,7 @@ class CohortValues:
 
     def _losses(self, values: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         """What settings are compared by in place of `_score` (see `CohortModel.settings_`); None if it is as fine."""
-        if self.task_ == "regression":
+        if self.task_ != CLASSES:
             return (values - y) ** 2 if self.scoring_ == "r2" else None
         if self.scoring_ not in LABELS_COUNT:
             return None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..recipes.tasks import SURVIVAL
 from ..validation import shown
 from .content import Block, Cell, Column, Section, Table, Text
 from .subject import Subject
@@ -39,6 +40,8 @@ def data_section(subject: Subject, given: Any = None) -> Section:
         blocks.append(_classes(subject))
     elif subject.task == "regression" and subject.y is not None:
         blocks.append(_targets(subject))
+    elif subject.task == SURVIVAL and subject.y is not None:
+        blocks.append(_outcomes(subject.y))
     if subject.model is not None:
         blocks += [_views(subject), *_patterns(subject), *_model(subject)]
     if subject.cohort is not None:
@@ -108,6 +111,16 @@ def _targets(subject: Subject) -> Table:
     numbers = ["least", "median", "mean", "largest", "standard deviation"]
     columns = [Column("target"), *(Column(name, "number") for name in numbers)]
     return Table(title="Targets", columns=columns, rows=rows)
+
+
+def _outcomes(y: np.ndarray) -> Table:
+    rows: list[list[Cell]] = []
+    for name, own in (("the event", y["time"][y["event"]]), ("censored", y["time"][~y["event"]])):
+        numbers = [float(f(own)) if len(own) else None for f in (np.min, np.median, np.max)]
+        rows.append([name, len(own), len(own) / len(y), *numbers])
+    columns = [Column("samples with"), Column("samples", "count"), Column("share", "percent")]
+    columns += [Column(f"{name} time", "number") for name in ("least", "median", "largest")]
+    return Table(title="Times", columns=columns, rows=rows)
 
 
 def _views(subject: Subject) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
+from ..recipes.tasks import SURVIVAL
 from ..validation import Seed, Whole, check, shown
 from .citations import cite_section
 from .content import Contents, Section
@@ -226,6 +227,8 @@ def what_it_is(subject: Subject) -> str:
     views = f"{counted(len(names), 'view')} of the samples ({listed(names, 8)})"
     if subject.task == "classification":
         text = f"The model tells apart {counted(len(subject.estimator.classes_), 'class')} by {views}"
+    elif subject.task == SURVIVAL:
+        text = f"The model predicts the risk of an event from {views}"
     elif subject.task == "regression":
         what = counted(len(subject.targets), "number") if subject.targets else "a number"
         text = f"The model predicts {what} from {views}"
@@ -290,6 +293,11 @@ def _reaches(name: str, value: float, kind: str) -> str:
         )
     if name == "R²":
         return f"the model predicts no better than the mean of the target does, with an R² of {written(value)}"
+    if name == "C index":
+        return (
+            f"the model orders {written(value, 'percent')} of the pairs of samples right, of which one is known to "
+            f"have the event first, a C index of {written(value)}"
+        )
     return f"the model reaches a score ({name}) of {written(value, kind)}"
 
 
@@ -321,6 +329,9 @@ def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) 
                 "said about it is uncertain."
             )
         found += [] if compared else _chance(evaluation, float(counts.max() / counts.sum()))
+    if subject.y is not None and subject.task == SURVIVAL and subject.y["event"].sum() < _FEW_SAMPLES:
+        n_events = int(subject.y["event"].sum())
+        found.append(f"With {counted(n_events, 'event')} all that is said of risks is uncertain.")
     if subject.n_samples < _FEW_SAMPLES and evaluation.scores is not None:
         found.append(f"With {counted(subject.n_samples, 'sample')} all scores are uncertain: look at their spread.")
     model = subject.model

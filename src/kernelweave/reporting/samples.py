@@ -4,7 +4,8 @@ Gates show which samples are recognised by which view, projections where samples
 and contributions which view decided the samples that the model is least sure of. For two classes the value is the
 decision value f(x). For several it is that of the predicted class less that of the runner-up, so that its size is what
 decides between them; with one machine for each pair of classes it is that pair's own value, in favour of the predicted
-class. For a regression it is the prediction, and parts are measured from their means (`recipes.importance.mean_parts`).
+class. For a regression it is the prediction, and parts are measured from their means (`recipes.importance.mean_parts`);
+of survival it is the risk, in the same way, and the samples are those with the highest ones.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sklearn.utils import _safe_indexing
 from ..estimators.explanations import part_names, terms_of
 from ..estimators.fitted import similarities_of
 from ..recipes.importance import MOST_AVERAGED, mean_parts, measured_from
+from ..recipes.tasks import SURVIVAL
 from .content import Bars, Block, Cell, Column, Scatter, Section, Table, Text
 from .subject import Subject
 from .words import MOST, counted, listed, written
@@ -252,7 +254,8 @@ def _heights(subject: Subject, points: np.ndarray, drawn: np.ndarray) -> tuple[n
     if points.shape[1] > 1:
         return points[drawn, 1], "component 2"
     if subject.decision.ndim == 1:
-        return subject.decision[drawn], "predicted value" if subject.task == "regression" else "decision value"
+        word = {"regression": "predicted value", SURVIVAL: "risk"}.get(subject.task, "decision value")
+        return subject.decision[drawn], word
     return subject.groups[0][drawn].astype(float), f"number of the {subject.group_word}"
 
 
@@ -289,7 +292,7 @@ _OUT_OF_FOLD = (
     "of the model itself, whose values of these samples tend to lie further from 0."
 )
 _NOTHING = 1e-9  # share of the largest part that is rounding
-_EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
+_EXACT = ("stacking", "linear", "coxnet")  # methods without kernels whose parts are sums over the views
 
 
 @dataclass(frozen=True)
@@ -316,7 +319,7 @@ class OutOfFoldValues:
 def contributions_section(
     subject: Subject, *, n_shown: int, out_of_fold: OutOfFoldValues | None = None
 ) -> Section | None:
-    """The section on the samples that are least sure, or have the largest errors: by out-of-fold values where given."""
+    """The section on samples that are least sure, or of the largest errors or risks: by out-of-fold values if given."""
     title = _TITLES[subject.task]
     if n_shown == 0 or (subject.task == "regression" and subject.y is None):
         return None
@@ -336,9 +339,11 @@ def contributions_section(
 
 
 def explained(subject: Subject, n_shown: int, out_of_fold: OutOfFoldValues | None = None) -> Explained:
-    """The samples that the model is least sure of, or is furthest off, and what each view adds."""
+    """The samples that the model is least sure of, is furthest off, or finds at risk, and what each view adds."""
     if subject.task == "regression":
         return _of_regression(subject, n_shown, out_of_fold)
+    if subject.task == SURVIVAL:
+        return _of_survival(subject, n_shown)
     values = subject.decision[subject.decided]
     if values.ndim > 1:
         ordered = np.sort(values, axis=1)
@@ -405,6 +410,14 @@ def _of_regression(subject: Subject, n_shown: int, out_of_fold: OutOfFoldValues 
     return replace(found, labels=labels, notes=notes, truths=truths, starts=starts)
 
 
+def _of_survival(subject: Subject, n_shown: int) -> Explained:
+    """The highest risks; the intercept is 0 where parts are measured from their means, and left out."""
+    rows = subject.decided[np.argsort(-subject.decision[subject.decided], kind="stable")[:n_shown]]
+    table, means = _from_means(subject, rows)
+    found = _explained(subject, rows, table, subject.decision[rows], None)
+    return replace(found, starts=[float(means.sum())] * len(rows))
+
+
 def _from_means(subject: Subject, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
     """What is added to predictions, less its means, and the means, (n_targets, n_parts)."""
     several = subject.decided[np.unique(np.linspace(0, len(subject.decided) - 1, MOST_AVERAGED).round().astype(int))]
@@ -441,6 +454,7 @@ def _contribution_chart(subject: Subject, found: Explained) -> Bars:
     shown = largest_parts(found.parts)
     note = _others_note(found.parts, shown)
     sum_of = "their sum"
+    start = "average risk" if subject.task == SURVIVAL else "mean prediction"
     if found.starts is not None:
         sum_of = "where they end"
         rest = shown.iloc[:, -1].abs().max()
@@ -463,7 +477,7 @@ def _contribution_chart(subject: Subject, found: Explained) -> Bars:
         truths=found.truths,
         truth_label="true value" if found.truths is not None else "",
         starts=found.starts,
-        start_label="mean prediction" if found.starts is not None else "",
+        start_label=start if found.starts is not None else "",
         notes=found.notes,
     )
 
@@ -480,6 +494,15 @@ def _about_contributions(subject: Subject, is_out_of_fold: bool) -> str:
         return (
             f"A prediction is a sum over the views, whose parts are measured from {means}: each bar begins at the mean "
             f"prediction. These are the samples whose prediction is furthest off{off}."
+            + ("" if subject.model is not None or subject.cohort.method_ in _EXACT else f" {intercept}")
+        )
+    if subject.task == SURVIVAL:
+        means = measured_from(subject.estimator, subject.n_samples)
+        return (
+            f"A risk is a sum over the views, whose parts are measured from {means}: each bar begins at the average "
+            "risk, and parts to the right raise it. Of a Cox model a risk that is larger by 0.7 doubles the chance of "
+            "the event at any time. These are the samples with the highest risks; those of samples to which the model "
+            "was fitted are a little too far from the average."
             + ("" if subject.model is not None or subject.cohort.method_ in _EXACT else f" {intercept}")
         )
     if subject.task == "novelty":
@@ -518,8 +541,14 @@ _TITLES = {
     "classification": "Samples the model is least sure of",
     "regression": "Samples with the largest errors",
     "novelty": "Samples near the border between normal and unusual",
+    SURVIVAL: "The highest risks, and what drives them",
 }
-_VALUES = {"classification": "decision value", "regression": "prediction", "novelty": "decision value"}
+_VALUES = {
+    "classification": "decision value",
+    "regression": "prediction",
+    "novelty": "decision value",
+    SURVIVAL: "risk",
+}
 
 
 _MOST_WEIGHTS = 3  # of a sample, on hover
@@ -558,6 +587,12 @@ def true_and_predicted(subject: Subject, row: int, target: int | None = None) ->
     predicted = _one(subject, subject.predicted[row], target)
     if subject.task == "novelty":
         return "normal" if subject.predicted[row] > 0 else "novelty"
+    if subject.task == SURVIVAL:
+        risk = f"risk {written(float(subject.predicted[row]))}"
+        if subject.y is None:
+            return risk
+        time, event = written(float(subject.y["time"][row])), subject.y["event"][row]
+        return f"{risk}; {'the event' if event else 'censored'} at {time}"
     if subject.y is None:
         return f"predicted {predicted}"
     return f"true {_one(subject, subject.y[row], target)}, predicted {predicted}"

@@ -15,6 +15,8 @@ from sklearn.utils import _safe_indexing
 
 from ..model_selection import view_importance, view_report
 from ..model_selection.statistics import holm
+from ..recipes.metrics import survival_scores
+from ..recipes.tasks import SURVIVAL
 from .content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from .formatting import without_minus_zero
 from .subject import Subject
@@ -22,7 +24,7 @@ from .words import MOST, counted, listed, only_some, reach, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
-_MARGINS = {"accuracy": 0.02, "balanced accuracy": 0.02, "R²": 0.05}  # as those of `compare.outcome`
+_MARGINS = {"accuracy": 0.02, "balanced accuracy": 0.02, "R²": 0.05, "C index": 0.02}  # as those of `compare.outcome`
 COLUMNS = (
     *("alone", "alone low", "alone high", "without", "without low", "without high"),
     *("loss", "loss low", "loss high", "p", "permuted", "permuted low", "permuted high"),
@@ -303,7 +305,9 @@ def score_of(subject: Subject, scoring: Any) -> Score:
     if scoring is None and hasattr(subject.estimator, "best_estimator_"):
         scoring = subject.estimator.scoring
     if scoring is None:
-        return Score("accuracy", "percent") if subject.task == "classification" else Score("R²", "number")
+        if subject.task == "classification":
+            return Score("accuracy", "percent")
+        return Score("C index" if subject.task == SURVIVAL else "R²", "number")
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     return Score(name.replace("_", " "), "percent" if name in _SHARES else "number")
 
@@ -390,6 +394,8 @@ def _score_here(subject: Subject, scoring: Any) -> float:
         return np.nan
     if scoring is not None or hasattr(subject.estimator, "best_estimator_"):
         return float(check_scoring(subject.estimator, scoring=scoring)(subject.estimator, subject.X, subject.y))
+    if subject.task == SURVIVAL:
+        return survival_scores(subject.y, subject.predicted)["C index"]
     measure = accuracy_score if subject.task == "classification" else r2_score
     return float(measure(subject.y, subject.predicted)) if subject.n_samples > 1 else np.nan
 
@@ -403,13 +409,20 @@ def _why_not(subject: Subject, cv: Any, scoring: Any) -> str:
         return "Cross-validation of novelty detection needs y and a scoring."
     if subject.model is None:
         return "The model has no kernels, so its views cannot be left out one by one."
+    if subject.task == SURVIVAL and subject.y["event"][subject.decided].sum() < 2:
+        return "With fewer than two events there is nothing to validate by."
     if cv is None and subject.n_samples < 4:
         return f"{subject.n_samples} samples are too few for cross-validation."
     return ""
 
 
 def _folds(subject: Subject, random_state: Any) -> Any:
-    """Five folds, or as many as the smallest class has samples (of a regression, as there are pairs); at least two."""
+    """Five folds, or as many as the smallest class has samples, or there are events or pairs; at least two."""
+    if subject.task == SURVIVAL:
+        event = subject.y["event"][subject.decided]
+        n_folds = int(np.clip(min(event.sum(), len(event) // 2), 2, _FOLDS))
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+        return list(splitter.split(np.zeros(len(event)), event))
     if subject.task != "classification":
         n_folds = int(np.clip(subject.n_samples // 2, 2, _FOLDS))  # R² takes two samples to be defined
         return KFold(n_folds, shuffle=True, random_state=random_state)

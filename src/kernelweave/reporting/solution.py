@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..combiners import DescentCombiner
 from ..estimators.explanations import terms_of
+from ..recipes.tasks import SURVIVAL
 from .content import Bars, Block, Cell, Column, Heatmap, Line, Lines, Section, Table, Text
 from .subject import Subject, overall_weights
 from .words import MOST, counted, inner_combiner, kernel_in_words, listed, only_some, written
@@ -149,6 +150,7 @@ _MOST_LINES = 8
 _MOST_FEATURES = 15
 _MEANING = {
     "linear": "the size of its coefficient in the regression",
+    "coxnet": "the size of its coefficient in the regression",
     "forest": "its share of what all splits gain on the training samples",
     "boosting": "its share of what all splits gain on the training samples",
 }
@@ -169,7 +171,7 @@ def features_section(subject: Subject) -> Section | None:
     columns = [Column("view"), Column("feature"), Column("importance", "number")]
     signed = "weight" in found
     if signed:
-        speaks = "positive ones raise the prediction"
+        speaks = f"positive ones raise the {'risk' if subject.task == SURVIVAL else 'prediction'}"
         if subject.task == "classification":
             speaks = f"positive ones speak for {subject.estimator.classes_[1]}"
         columns.append(Column("weight", "number", speaks))

@@ -13,11 +13,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..combiners import Projected
-from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival
 from ..estimators.fitted import presence_of
 from ..estimators.kernel_lists import fitted_model, kernels_by_view, model_input
 from ..recipes import CohortModel, method_names
 from ..recipes.scoring import Scoring
+from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, outcomes_of
 from ..validation import shown
 from ..validation.inputs import as_pandas, check_labels, check_numeric_target, check_one_table, check_row_labels
 from .words import sample_labels
@@ -42,13 +43,18 @@ class Subject:
     @property
     def scoring(self) -> Scoring:
         """The score that chose the setting of a `CohortModel`; of other models, and of old files, the usual one."""
-        usual = "r2" if self.task == "regression" else "accuracy"
+        usual = {NUMBERS: "r2", SURVIVAL: "concordance"}.get(self.task, "accuracy")
         return Scoring(getattr(self.cohort, "scoring_", usual))
 
     def _checked(self, y: Any) -> np.ndarray | None:
         check_row_labels(self.X, y=y)
         if y is None or self.task == "novelty":
             return None if y is None else np.asarray(y)
+        if self.task == SURVIVAL:
+            found = outcomes_of(y)
+            if len(found) != self.n_samples:
+                raise ValueError(f"X and y have inconsistent numbers of samples: {self.n_samples} and {len(found)}")
+            return found
         if self.task == "classification":
             return check_labels(self.estimator, y, self.n_samples)
         return check_numeric_target(self.estimator, y, self.n_samples)[0]
@@ -161,7 +167,9 @@ class Subject:
             decide = self.cohort.decision_function if self.task == "classification" else self.cohort.predict
             return np.asarray(decide(self.X))
         return np.asarray(
-            self.model.predict(self.inner) if self.task == "regression" else self.model.decision_function(self.inner)
+            self.model.predict(self.inner)
+            if self.task in TASKS and self.task != CLASSES
+            else self.model.decision_function(self.inner)
         )
 
     def contributions(self, rows: np.ndarray) -> pd.DataFrame:
@@ -170,19 +178,21 @@ class Subject:
 
     @cached_property
     def groups(self) -> tuple[np.ndarray, list[str]]:
-        """A group of samples for colours: the class, or the third of the target; and the names of the groups."""
-        given = self.predicted if self.y is None or self.task == "novelty" else self.y
+        """A group of samples for colours: the class, or the third of the target or risk; and the groups' names."""
+        given = self.predicted if self.y is None or self.task in ("novelty", SURVIVAL) else self.y
         if self.task == "classification":
             return np.array([self.classes.index(label) for label in given.tolist()]), [str(c) for c in self.classes]
         if self.task == "novelty":
             return (np.asarray(self.predicted) < 0).astype(int), ["like the samples of the fit", "unlike them"]
         values = given.reshape(self.n_samples, -1)[:, 0].astype(float)
         limits = np.quantile(values, [1 / 3, 2 / 3])
-        of = f" of {self.targets[0]}" if self.targets else ""
+        of = " of the risks" if self.task == SURVIVAL else f" of {self.targets[0]}" if self.targets else ""
         return np.searchsorted(limits, values), [f"{third} third{of}" for third in ("lowest", "middle", "highest")]
 
     @property
     def group_word(self) -> str:
+        if self.task == SURVIVAL:
+            return "predicted risk"
         known = "true" if self.y is not None else "predicted"
         return {"classification": f"{known} class", "regression": f"{known} value", "novelty": "prediction"}[self.task]
 
@@ -202,15 +212,15 @@ def _kernel_machine(estimator: Any) -> Any:
         check_is_fitted(estimator)
     inside = estimator.model_ if isinstance(estimator, CohortModel) else estimator
     model = fitted_model(inside)
-    if isinstance(model, MKLClassifier | MKLRegressor | MKLOneClass):
+    if isinstance(model, MKLClassifier | MKLRegressor | MKLSurvival | MKLOneClass):
         check_is_fitted(model)
         return model
     if isinstance(estimator, CohortModel):
         return None
     several = len(getattr(estimator, "calibrated_classifiers_", [])) > 1
     raise ValueError(
-        "report needs a fitted MKLClassifier, MKLRegressor, MKLOneClass or CohortModel, alone, as the last step of a "
-        f"pipeline or inside a search, not {shown(estimator)}"
+        "report needs a fitted MKLClassifier, MKLRegressor, MKLSurvival, MKLOneClass or CohortModel, alone, as the "
+        f"last step of a pipeline or inside a search, not {shown(estimator)}"
         + ("; it holds several models: pass ensemble=False to CalibratedClassifierCV" if several else "")
     )
 
@@ -218,4 +228,6 @@ def _kernel_machine(estimator: Any) -> Any:
 def _task(estimator: Any) -> str:
     if hasattr(estimator, "task_"):
         return estimator.task_
+    if isinstance(estimator, MKLSurvival):
+        return SURVIVAL
     return "classification" if is_classifier(estimator) else "regression" if is_regressor(estimator) else "novelty"

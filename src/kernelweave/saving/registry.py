@@ -81,6 +81,7 @@ _MODULES = {
     "recipes.drift": "PairStructure CohortSummary",
     "recipes.layout": "TableLayout ViewColumns",
     "recipes.search": "Calibration",
+    "recipes.survival": "SurvivalCalibration",
     "recipes.trees": "LinearScores TreeSum",
     "saving.documents": "CountTermsOperation WeighTermsOperation",
     "saving.operations": "ByColumnsOperation ChainOperation FillOperation FunctionOperation KeepOperation "
