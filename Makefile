@@ -131,7 +131,7 @@ $(OLDEST)/.installed: pyproject.toml tools/oldest.py
 
 $(EXTRAS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(EXTRAS)
-	$(EXTRAS)/bin/python -m pip install --quiet --editable ".[torch,dask,survival-tests,test]"
+	$(EXTRAS)/bin/python -m pip install --quiet --editable ".[torch,dask,survival,test]"
 	@touch $@
 
 $(BUILD)/.installed: Makefile

@@ -110,7 +110,7 @@ def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
         One of `SETS`.
     """
     given = SETS[name]
-    optional("sksurv", "for its data sets", "survival-tests")
+    optional("sksurv", "for its data sets", "survival")
     table, y = getattr(import_module("sksurv.datasets"), given.loader)(**given.options)
     event, time = (y[field] for field in y.dtype.names)
     named = [*given.left_out, *(column for columns in given.views.values() for column in columns)]
