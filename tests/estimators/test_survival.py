@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -334,9 +335,24 @@ def test_one_event_is_enough_and_ties_of_everything_teach_nothing():
     one = outcome(np.arange(1.0, N + 1.0), np.arange(N) == 0)
     model = MKLSurvival(KERNELS, C=0.1).fit(X, one)
     assert model.predict(X).argmax() == 0 and len(model.event_times_) == 1
-    tied = outcome(np.ones(N), np.arange(N) % 2 == 0)  # comparable in no pair of different times
-    with pytest.raises(ValueError, match="no two samples can be compared"):
-        MKLSurvival(KERNELS).fit(X, tied)
+    tied, all_tied = (outcome(np.ones(N), event) for event in (np.arange(N) % 2 == 0, np.ones(N)))
+    for y, loss in ((tied, "ranking"), (all_tied, "ranking"), (all_tied, "cox")):
+        with pytest.raises(ValueError, match="no two samples can be compared"):
+            MKLSurvival(KERNELS, loss=loss).fit(X, y)
+
+
+def test_cases_and_controls_of_one_time_are_conditional_logistic_regression():
+    """One case in each set of four: the likelihood is that of who it is, as in R's ``clogit``."""
+    A, sets = X[["a__0", "a__1"]].to_numpy(), np.arange(N) // 4
+    case = np.arange(N) % 4 == 0
+    model = MKLSurvival([Linear()], C=2.0, normalize=None, tol=1e-10).fit(A, outcome(np.ones(N), case), strata=sets)
+
+    def objective(w):
+        f = (A @ w).reshape(-1, 4)
+        return 0.5 * w @ w + 2.0 * float((np.log(np.exp(f).sum(axis=1)) - f[:, 0]).sum())
+
+    w = minimize(objective, np.zeros(2), options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(model.predict(A), A @ w, atol=1e-5)
 
 
 # Explicit features

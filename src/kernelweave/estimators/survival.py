@@ -50,8 +50,9 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
-        As in `MKLClassifier`. Combiners that compare kernels with targets, such as `AlignmentWeights`, are refused.
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, n_jobs
+        As in `MKLClassifier`, and so are `random_state` and `verbose`. Combiners that compare kernels with targets,
+        such as `AlignmentWeights`, are refused.
     loss : {"cox", "ranking"}
         Cox's partial likelihood, or the squared hinge of comparable pairs, which gives risks only.
     C : float
@@ -72,7 +73,7 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
     baseline_hazard_ : ndarray of shape (n_strata, n_times)
         The cumulative hazard of a sample with f(x) = 0 at these times, by Breslow's estimator; a row for each stratum.
     strata_ : Index
-        The labels of the strata, where there are any.
+        The labels of the strata, numbers or text, where there are any.
 
     Notes
     -----
@@ -288,9 +289,11 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         y, weight = counts.joined()
         check_for_fit(y[:, 1] > 0.0)
         targets = OutcomeTargets(self._machine_loss, float(self.C), y, weight)
-        if not targets.whole()[0].importance.any():
+        at_risk = self.loss == "cox" and pd.DataFrame(y).groupby([0, 2])[1].nunique().max() > 1
+        if not at_risk and not targets.whole()[0].importance.any():
             raise ValueError(
                 "no two samples can be compared: none has an event before the time of another one"
+                + (", or at that of a censored one" if self.loss == "cox" else "")
                 + (" of its stratum" if hasattr(self, "strata_") else "")
                 + ", so that there is nothing to learn from"
             )
