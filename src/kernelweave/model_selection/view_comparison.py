@@ -501,7 +501,7 @@ def _means(model: Any, X: Any, y: Any) -> Iterator[tuple[str, np.ndarray]]:
     if not hasattr(model, "predict"):
         return
     predicted, y = np.asarray(model.predict(X)), np.asarray(y)
-    if predicted.shape != y.shape or y.dtype.names:  # or times and events
+    if predicted.shape != y.shape or y.dtype.names:  # times and events have no error of a sample
         return
     if y.ndim == 1:
         yield "accuracy", np.asarray(predicted == y, dtype=np.float64)
