@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from kernelweave.arrays import HOST
 from kernelweave.engines import InMemory, files
 from kernelweave.engines.files import FromFiles, bytes_of
 from kernelweave.kernels.resources import blas_threads
@@ -106,3 +107,4 @@ def test_sizes_count_each_array_once():
     array = np.zeros(100)
     assert bytes_of([array, {"x": array}, None, "text", 3]) == 800
     assert bytes_of((np.zeros(3, dtype=np.float32), np.zeros(2))) == 28
+    assert bytes_of(HOST) == 0  # which holds a module, and that all others

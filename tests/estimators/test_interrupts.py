@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from conventions import NumericSurvival
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ConvexMKL, Mean
 from kernelweave.kernels import Function, Gaussian
@@ -41,7 +42,7 @@ class Interrupted:
 
 @pytest.mark.parametrize("storage", ["dense", "lazy"])
 @pytest.mark.parametrize("combiner", [Mean(), ConvexMKL()])
-@pytest.mark.parametrize("estimator", [MKLClassifier, MKLRegressor, MKLOneClass])
+@pytest.mark.parametrize("estimator", [MKLClassifier, MKLRegressor, MKLOneClass, NumericSurvival])
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, combiner, storage):
     function = Interrupted()
     model = estimator([Function(function), Gaussian()], clone(combiner), storage=storage)

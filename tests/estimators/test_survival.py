@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -75,7 +76,7 @@ def test_learned_weights_leave_out_the_view_without_risk():
 def test_weights_minimise_the_optimum():
     """dJ/d eta_m of the solved machine, which is -1/2 q_m, is the same for all kernels of positive weight."""
     model = MKLSurvival(KERNELS, ConvexMKL(), C=0.3, tol=1e-6)
-    kernel = model.fit_kernel(X, (Y, None))
+    kernel = model.fit_kernel(X, Y)
     c = kernel.solution.coef[:, 0]
     forms = np.array([c @ _gram(m) @ c for m in range(3)])
     used = kernel.weights() > 0.01
@@ -148,8 +149,78 @@ def test_strata_have_hazards_of_their_own_and_are_not_compared():
             plain.predict_survival_function(X, [5.0], strata=strata)
     with pytest.raises(ValueError, match="without"):
         clone(model).fit(X, Y).predict_survival_function(X, strata="south")
-    with pytest.raises(ValueError, match="NaN: sample 1"):
+    with pytest.raises(ValueError, match="sample 1 is missing"):
         clone(model).fit(X, Y, strata=["a", None] + ["a"] * (N - 2))
+
+
+@pytest.mark.parametrize(
+    "labels", [(True, False), (2, 1), (0.5, np.inf), ("b", "a"), (1, "a"), pd.array([2, 1]), np.int16([7, 8])], ids=str
+)
+def test_strata_of_any_type_are_saved(labels, tmp_path):
+    strata = np.array([*labels] * (N // 2), dtype=object)
+    model = MKLSurvival(KERNELS, C=0.1).fit(X, Y, strata=strata)
+    save(model, tmp_path / "model.kw")
+    again = load(tmp_path / "model.kw")
+    found = again.predict_survival_function(X, [5.0], strata=strata)
+    np.testing.assert_array_equal(found, model.predict_survival_function(X, [5.0], strata=strata))
+    np.testing.assert_allclose(found[:1], again.predict_survival_function(X[:1], [5.0], strata=labels[0]))
+    text = np.array([str(label) for label in strata])
+    named = clone(model).fit(X, Y, strata=text).predict_survival_function(X, [5.0], strata=text)
+    np.testing.assert_allclose(found, named, rtol=1e-12)
+
+
+def test_bad_strata_are_one_clear_error():
+    model = MKLSurvival(KERNELS, C=0.1)
+    for strata, message in (
+        ("a", "one label for each of 120 samples"),
+        (["a"] * 5, "one label for each of 120 samples"),
+        (np.zeros((N, 1)), "one label for each of 120 samples"),
+        (np.ma.masked_array(np.zeros(N), np.arange(N) == 2), "masked at 2"),
+        (pd.to_datetime(["2020-01-01"] * N), "numbers or text"),
+        ([b"a"] * N, "numbers or text"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, Y, strata=strata)
+    model.fit(X, Y, strata=np.arange(N) % 2)
+    for strata, message in (
+        ([0, 1], "one for each of 120 samples"),
+        (np.zeros((N, 1)), "one for each of 120 samples"),
+        (pd.Series(0, index=X.index[::-1]), "row label"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict_survival_function(X, [5.0], strata=strata)
+
+
+def test_a_stratum_of_weight_0_was_not_there():
+    """Its hazard is not known: one of 0 would say that nobody has the event."""
+    hospital = np.where(np.arange(N) % 3 == 0, "north", "south")
+    for options in ({}, {"loss": "ranking"}, {"approximation": "nystroem"}):
+        model = MKLSurvival(KERNELS, C=0.1, **options)
+        model.fit(X, Y, sample_weight=np.where(hospital == "north", 0.0, 1.0), strata=hospital)
+        assert list(model.strata_) == ["south"]
+    assert model.baseline_hazard_.shape == (1, len(model.event_times_))
+    with pytest.raises(ValueError, match="'north' was not there in training"):
+        model.predict_survival_function(X, [5.0], strata=hospital)
+
+
+def test_the_kernel_of_all_samples():
+    hospital = np.arange(N) % 3
+    model = MKLSurvival(KERNELS, C=0.1)
+    fitted = clone(model).fit(X, Y, strata=hospital)
+    kernel = model.fit_kernel(X, pd.DataFrame({"time": Y["time"], "event": Y["event"]}), strata=hospital)
+    np.testing.assert_allclose(kernel.gram() @ kernel.solution.coef[:, 0], fitted.predict(X), atol=1e-9)
+    with pytest.raises(ValueError, match=r"outcome\(time, event\)"):
+        clone(model).fit_kernel(X, Y["time"])
+    with pytest.raises(ValueError, match=r"outcome\(time, event\)"):
+        clone(model).fit_kernel(X, None)
+
+
+def test_hazards_are_those_of_the_fit_whatever_is_set_afterwards():
+    cox, ranking = (MKLSurvival(KERNELS, loss=loss, C=0.1).fit(X, Y) for loss in ("cox", "ranking"))
+    before = cox.predict_survival_function(X, [5.0])
+    np.testing.assert_array_equal(cox.set_params(loss="ranking").predict_survival_function(X, [5.0]), before)
+    with pytest.raises(ValueError, match='use loss="cox"'):
+        ranking.set_params(loss="cox").predict_survival_function(X, [5.0])
 
 
 def test_a_sample_of_weight_0_is_left_out():
@@ -186,6 +257,31 @@ def test_saved_models_predict_the_same(tmp_path):
             given = {"times": [1.0, 4.0], "strata": hospital}
             found = again.predict_survival_function(X, **given)
             np.testing.assert_array_equal(found, model.predict_survival_function(X, **given))
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("baseline_hazard_", lambda old: -old, "less than 0"),
+        ("baseline_hazard_", lambda old: old[:, ::-1].copy(), "decreases"),
+        ("baseline_hazard_", lambda old: np.full_like(old, np.nan), "NaN"),
+        ("baseline_hazard_", lambda old: np.vstack([old, old]), "length 2"),
+        ("event_times_", lambda old: old[::-1].copy(), "ascending"),
+        ("event_times_", lambda old: old[:0], "empty"),
+        ("event_times_", None, "without the other"),
+        ("baseline_hazard_", None, "without the other"),
+        ("strata_", lambda old: pd.Index(["a", "b"]), "length"),
+    ],
+)
+def test_forged_hazards_are_refused(name, change, message, tmp_path):
+    model = MKLSurvival(KERNELS, C=0.1).fit(X, Y)
+    if change is None:
+        delattr(model, name)
+    else:
+        setattr(model, name, change(getattr(model, name, None)))
+    save(model, tmp_path / "model.kw")
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model.kw")
 
 
 def test_what_needs_whole_matrices_becomes_tiles_where_they_are_large():
@@ -225,13 +321,38 @@ def test_bad_input_is_one_clear_error():
             clone(model).set_params(**{name: value}).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("approximation", [None, "nystroem"])
+def test_where_no_held_out_samples_can_be_compared_gates_are_equal(approximation):
+    one = outcome(np.arange(1.0, N + 1.0), np.arange(N) == 0)
+    model = MKLSurvival(KERNELS, Localized(), C=0.1, approximation=approximation, random_state=0)
+    with pytest.warns(UserWarning, match="no reason to weigh kernels differently"):
+        model.fit(X, one)
+    np.testing.assert_allclose(model.kernel_weights_, 1 / 3, atol=1e-3)
+
+
 def test_one_event_is_enough_and_ties_of_everything_teach_nothing():
     one = outcome(np.arange(1.0, N + 1.0), np.arange(N) == 0)
     model = MKLSurvival(KERNELS, C=0.1).fit(X, one)
     assert model.predict(X).argmax() == 0 and len(model.event_times_) == 1
-    tied = outcome(np.ones(N), np.arange(N) % 2 == 0)  # comparable in no pair of different times
-    with pytest.raises(ValueError, match="no two samples can be compared"):
-        MKLSurvival(KERNELS).fit(X, tied)
+    tied, all_tied = (outcome(np.ones(N), event) for event in (np.arange(N) % 2 == 0, np.ones(N)))
+    for y, loss in ((tied, "ranking"), (all_tied, "ranking"), (all_tied, "cox")):
+        with pytest.raises(ValueError, match="no two samples can be compared"):
+            MKLSurvival(KERNELS, loss=loss).fit(X, y)
+
+
+def test_cases_and_controls_of_one_time_are_conditional_logistic_regression():
+    """One case in each set of four: the likelihood is that of who it is, as in R's ``clogit``."""
+    A, sets = X[["a__0", "a__1"]].to_numpy(), np.arange(N) // 4
+    case = np.arange(N) % 4 == 0
+    model = MKLSurvival([Linear()], C=2.0, normalize=None, tol=1e-10).fit(A, outcome(np.ones(N), case), strata=sets)
+
+    def objective(w):
+        f = (A @ w).reshape(-1, 4)
+        return 0.5 * w @ w + 2.0 * float((np.log(np.exp(f).sum(axis=1)) - f[:, 0]).sum())
+
+    w = minimize(objective, np.zeros(2), options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(model.predict(A), A @ w, atol=1e-5)
 
 
 # Explicit features
@@ -311,6 +432,23 @@ def test_files_are_read_in_blocks_and_what_cannot_be_is_refused_by_name(tmp_path
     np.testing.assert_allclose(model.predict(table), exact.predict(table), atol=0.05)
     with pytest.raises(ValueError, match="requires y"):
         MKLSurvival(kernels).fit(table)
+
+
+@pytest.mark.parametrize("storage", ["dense", "lazy"])
+@pytest.mark.parametrize("combiner", [LpMKL(), ConvexMKL(), Localized(l2=0.1)], ids=lambda each: type(each).__name__)
+def test_blocks_of_files_may_be_empty(combiner, storage, tmp_path):
+    """All samples of two blocks have the weight 0."""
+    from kernelweave import open_views
+
+    np.save(tmp_path / "all.npy", X.to_numpy())
+    table = open_views({"all": tmp_path / "all.npy"}, block_size=20)
+    weight = np.ones(N)
+    weight[:20] = weight[60:80] = 0.0
+    given = {"C": 0.3, "approximation": "nystroem", "storage": storage, "dtype": "float64", "random_state": 0}
+    model = MKLSurvival([Gaussian("all"), Linear("all")], combiner, **given)
+    found, expected = (clone(model).fit(each, Y, sample_weight=weight) for each in (table, table.rows(0, N)))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-3)
+    np.testing.assert_allclose(found.predict(table), expected.predict(table), atol=0.05)
 
 
 def test_dask_collections_are_refused_by_name(monkeypatch):

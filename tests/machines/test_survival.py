@@ -116,6 +116,13 @@ def test_any_cost_is_solved_to_the_relative_gap(loss, cost):
     assert single.converged and single.objective == pytest.approx(solution.objective, rel=2e-3)
 
 
+def test_a_huge_cost_takes_many_steps_and_is_solved():
+    rng = np.random.default_rng(0)
+    machine = SurvivalMachine(rng.exponential(size=300), rng.random(300) < 0.6, 1e6)
+    solution = machine.solve(gaussian_kernel(300) - 0.1 * np.eye(300), tol=1e-3)  # eigenvalues go down to about 0
+    assert solution.converged and solution.gap <= 1e-3 * abs(solution.objective)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_where_nothing_can_be_learned_scores_are_equal(loss):
     time, event, weight, _ = problem()

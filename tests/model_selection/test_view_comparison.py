@@ -25,7 +25,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, stack_views
 from kernelweave.combiners import (
     BestSingle,
     BinaryMKL,
@@ -44,6 +44,7 @@ from kernelweave.estimators import KernelVoting
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
 from kernelweave.model_selection import paired_loss_test, view_comparison, view_report
 from kernelweave.model_selection.statistics import least_error
+from kernelweave.survival import outcome
 
 rng = np.random.default_rng(0)
 N = 80
@@ -336,6 +337,15 @@ def test_several_targets():
     report = view_report(MKLRegressor([Linear("a"), Linear("b")]), X, several, cv=cv)
     alone = cross_val_score(MKLRegressor([Linear("a")]), X, several, cv=cv)
     np.testing.assert_allclose(report.loc[("a", "alone"), "score"], alone.mean())
+
+
+def test_survival_models_are_scored_by_concordance():
+    y, model = outcome(np.exp(-TARGET), np.arange(N) % 3 > 0), MKLSurvival([Linear("a"), Linear("b")], C=0.1)
+    cv = KFold(3, shuffle=True, random_state=0)
+    report = view_report(model, X, y, cv=cv)
+    assert report.loc[("all views", "together"), "score"] == pytest.approx(cross_val_score(model, X, y, cv=cv).mean())
+    frame = pd.DataFrame({"time": y["time"], "event": y["event"]}, index=X.index)
+    pd.testing.assert_frame_equal(view_report(model, X, frame, cv=cv), report)
 
 
 def test_one_class_models_are_scored_by_labels():

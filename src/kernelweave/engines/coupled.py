@@ -49,13 +49,13 @@ def gather(block: Block, amplitudes: Amplitudes, weights: np.ndarray, theta: np.
 
 def gather_by_kernel(block: Block, amplitudes: Amplitudes, weights: np.ndarray) -> Gathered:
     """The part of each kernel in scores of one column, of shape (n_samples, n_kernels)."""
-    parts = []
+    found = np.zeros((block.n_samples, len(block.features.offsets) - 1))
 
     def respond(rows: slice, scores: np.ndarray) -> None:
-        parts.append(amplitudes.values(NOTHING, block, rows) * scores[:, :, 0])
+        found[rows] = amplitudes.values(NOTHING, block, rows) * scores[:, :, 0]
 
     block.features.sweep(weights, respond)
-    return Gathered({block.first: np.concatenate(parts)})
+    return Gathered({block.first: found})
 
 
 def pull(block: Block, d: np.ndarray, amplitudes: Amplitudes, n_features: int, theta: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,7 +100,7 @@ class FromFiles(Engine):
 def bytes_of(result: Any, seen: set[int] | None = None) -> int:
     """About how many bytes all arrays in an object take, each counted once."""
     seen = set() if seen is None else seen
-    if result is None or isinstance(result, str | bytes | int | float | type) or id(result) in seen:
+    if result is None or isinstance(result, str | bytes | int | float | type | ModuleType) or id(result) in seen:
         return 0
     seen.add(id(result))
     if isinstance(result, np.ndarray):

@@ -12,12 +12,31 @@ from ..combiners import CombinedKernel
 from ..engines.targets import OutcomeCounts, OutcomeTargets, count_outcomes
 from ..stacks import TrainingStack
 from ..survival import breslow, check_for_fit, concordance, outcome, times_and_events
+from ..survival.curves import labels_of
 from ..validation import Choice, Constraints, Number, shown
 from ..validation.inputs import check_row_labels
-from ..validation.schemas import Schema, label_index, numbers, optional
+from ..validation.schemas import Schema, Sizes, expect, label_index, numbers, optional, refuse
 from ..views.table import Fetch
 from .base import KernelMachineEstimator, check_rule
 from .samples import Samples, by_blocks
+
+LABELS = str, bool, int, float  # what a stratum is called
+
+
+def _check_hazards(value: Any, sizes: Sizes, path: str) -> None:
+    check_rule(value, sizes, path)
+    fields = vars(value)
+    times, hazard = fields.get("event_times_"), fields.get("baseline_hazard_")
+    if (times is None) != (hazard is None):
+        refuse(path, "has one of event_times_ and baseline_hazard_ without the other")
+    if times is None or hazard is None:
+        return
+    if "strata_" not in fields:
+        expect(1, len(hazard), f"{path}.baseline_hazard_", "strata")
+    if (np.diff(times) <= 0.0).any():
+        refuse(f"{path}.event_times_", "are not in ascending order")
+    if (np.diff(hazard, axis=1) < 0.0).any():
+        refuse(f"{path}.baseline_hazard_", "decreases with time")
 
 
 class MKLSurvival(KernelMachineEstimator, BaseEstimator):
@@ -31,8 +50,9 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
-        As in `MKLClassifier`. Combiners that compare kernels with targets, such as `AlignmentWeights`, are refused.
+    kernels, combiner, normalize, missing, storage, device, dtype, approximation, tol, max_iter, n_jobs
+        As in `MKLClassifier`, and so are `random_state` and `verbose`. Combiners that compare kernels with targets,
+        such as `AlignmentWeights`, are refused.
     loss : {"cox", "ranking"}
         Cox's partial likelihood, or the squared hinge of comparable pairs, which gives risks only.
     C : float
@@ -53,7 +73,7 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
     baseline_hazard_ : ndarray of shape (n_strata, n_times)
         The cumulative hazard of a sample with f(x) = 0 at these times, by Breslow's estimator; a row for each stratum.
     strata_ : Index
-        The labels of the strata, where there are any.
+        The labels of the strata, numbers or text, where there are any.
 
     Notes
     -----
@@ -82,11 +102,11 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
 
     _saved = Schema(
         {
-            "event_times_": optional(numbers("times")),
-            "baseline_hazard_": optional(numbers("strata", "times")),
-            "strata_": optional(label_index("strata")),
+            "event_times_": optional(numbers("times", low=0.0, filled=True)),
+            "baseline_hazard_": optional(numbers("strata", "times", low=0.0)),
+            "strata_": optional(label_index("strata", *LABELS)),
         },
-        check_rule,
+        _check_hazards,
     )
 
     def __init__(
@@ -140,11 +160,18 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         strata : array of shape (n_samples,), optional
             Labels of strata, within which samples are compared.
         """
+        self._fit_outcomes(X, y, sample_weight, strata)
+        return self
+
+    def fit_kernel(self, X: Any, y: Any, strata: Any = None) -> CombinedKernel:
+        """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only."""
+        return self._fit_outcomes(X, y, None, strata)
+
+    def _fit_outcomes(self, X: Any, y: Any, sample_weight: Any, strata: Any) -> CombinedKernel:
         if y is None:
             raise ValueError("MKLSurvival requires y to be passed, but the target y is None; use outcome(time, event)")
         check_row_labels(X, y=y, strata=strata)
-        self._fit_kernel(X, (y, strata), sample_weight)
-        return self
+        return self._fit_kernel(X, (y, strata), sample_weight)
 
     @by_blocks(dask=False)
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -184,8 +211,9 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         strata : array of shape (n_samples,) or label, optional
             The strata of the samples, of a model with strata.
         """
+        check_row_labels(X, strata=strata)
         risk = self.predict(X)
-        if self.loss != "cox":
+        if "event_times_" not in vars(self):  # whatever `loss` has been set to since
             raise ValueError('loss="ranking" orders samples by risk and has no hazards; use loss="cox" for these')
         times = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
         if times.ndim != 1 or not np.isfinite(times).all():
@@ -214,7 +242,10 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
             return np.zeros(n_samples, dtype=int)
         if strata is None:
             raise ValueError(f"the model was fitted with the strata {shown(known.tolist())}; give those of X as strata")
-        given = np.broadcast_to(np.asarray(strata, dtype=object), (n_samples,))
+        given = np.asarray(strata, dtype=object)
+        if given.shape not in ((), (n_samples,)):
+            raise ValueError(f"strata must be one label, or one for each of {n_samples} samples, not {shown(strata)}")
+        given = np.broadcast_to(given, (n_samples,))
         places = known.get_indexer(given)
         if (places < 0).any():
             raise ValueError(
@@ -244,11 +275,11 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         self.__dict__.pop("strata_", None)
         codes = np.zeros(n_samples)
         if strata is not None:
-            codes, labels = pd.factorize(np.asarray(strata), sort=True)
-            if len(codes) != n_samples or codes.ndim != 1:
-                raise ValueError(f"strata must have one label for each of {n_samples} samples, not {len(codes)}")
-            if (codes < 0).any():
-                raise ValueError(f"strata contains NaN: sample {int(np.argmax(codes < 0))}; give each sample a stratum")
+            found, codes = labels_of(strata, "strata", n_samples, sort=True)
+            labels = [each.item() if isinstance(each, np.generic) else each for each in pd.Index(found).tolist()]
+            wrong = [label for label in labels if not isinstance(label, LABELS)]
+            if wrong:
+                raise ValueError(f"strata must be numbers or text, and one is {shown(wrong[0])}; name them by text")
             self.strata_ = pd.Index(labels)
         return np.column_stack([time, event, codes]).astype(np.float64)
 
@@ -262,9 +293,11 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         y, weight = counts.joined()
         check_for_fit(y[:, 1] > 0.0)
         targets = OutcomeTargets(self._machine_loss, float(self.C), y, weight)
-        if not targets.whole()[0].importance.any():
+        at_risk = self.loss == "cox" and pd.DataFrame(y).groupby([0, 2])[1].nunique().max() > 1
+        if not at_risk and not targets.whole()[0].importance.any():
             raise ValueError(
                 "no two samples can be compared: none has an event before the time of another one"
+                + (", or at that of a censored one" if self.loss == "cox" else "")
                 + (" of its stratum" if hasattr(self, "strata_") else "")
                 + ", so that there is nothing to learn from"
             )
@@ -274,6 +307,8 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         super()._store(kernel, machine, stack, samples)
         for name in ("event_times_", "baseline_hazard_"):
             self.__dict__.pop(name, None)
+        if "strata_" in vars(self):  # without those of which all samples have weight 0
+            self.strata_ = self.strata_[np.unique(machine.stratum).astype(int)]
         if self.loss == "cox":
             self._store_baseline(machine, machine.scores(kernel.operand(), kernel.solution))
 
@@ -281,7 +316,5 @@ class MKLSurvival(KernelMachineEstimator, BaseEstimator):
         self.event_times_ = np.unique(machine.time[machine.event])
         y, given = outcome(machine.time, machine.event), {"sample_weight": machine.weight, "strata": machine.stratum}
         curves: Any = breslow(y, risk, ties=self.ties, **given)
-        n_strata = len(getattr(self, "strata_", [0]))
-        self.baseline_hazard_ = np.zeros((n_strata, len(self.event_times_)))
-        for stratum, curve in curves.items():  # one of which all samples have weight 0 has none
-            self.baseline_hazard_[int(stratum)] = curve(np.minimum(self.event_times_, curve.end))
+        in_order = (curves[stratum] for stratum in sorted(curves))
+        self.baseline_hazard_ = np.array([curve(np.minimum(self.event_times_, curve.end)) for curve in in_order])

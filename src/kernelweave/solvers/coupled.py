@@ -45,7 +45,7 @@ from .compiled import compiled
 from .in_parts import NOT_FINITE
 from .pairs import subtract_rows
 
-MOST_STEPS, MOST_NEWTON = 5000, 200  # of conjugate gradients, and of Newton's method
+MOST_STEPS, MOST_NEWTON = 50_000, 200  # of conjugate gradients, and of Newton's method
 LEFT = 0.1  # of the gap that a step of Newton's method leaves to the next, at most
 CLOSER = 0.3  # of the gap that is wanted: what the quadratic model may have left
 IDLE, MOST_IDLE = 1e-13, 3  # relative change of P that is rounding, and steps with no more in a row that end a solve

@@ -71,7 +71,8 @@ class LossSums:
 
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
         """Weighted mean losses, and the standard error of the difference of each pair of solutions."""
-        risk = self.weighted / self.weight
+        weight = self.weight or 1.0  # 0 of held-out samples of which no two can be compared
+        risk = self.weighted / weight
         difference = risk[:, None] - risk
         # sum_i share_i^2 (l_ik - l_ij - d_kj)^2, expanded
         diagonal = self.products.diagonal()
@@ -79,7 +80,7 @@ class LossSums:
         linear = self.squared[:, None] - self.squared
         spread = squares - 2.0 * difference * linear + difference**2 * self.square
         correction = self.count / max(1.0, self.count - 1.0)
-        return risk, np.sqrt(np.maximum(spread, 0.0) * correction) / self.weight
+        return risk, np.sqrt(np.maximum(spread, 0.0) * correction) / weight
 
 
 class ExactPart:

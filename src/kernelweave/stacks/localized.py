@@ -182,6 +182,8 @@ def totals_of(
     """What `GateTotals` of the samples of a block are made of, at a solution."""
     place, found = place_of(block.weight), list[Any]()
     xp, P = place.xp, len(amplitudes.active)
+    if block.n_samples == 0:
+        return place.zeros((2, n_classes), "float64"), *(place.zeros((2, n_classes, P), "float64") for _ in range(3))
 
     def respond(rows: slice, scores: Any) -> None:
         a = amplitudes.values(NOTHING, block, rows)

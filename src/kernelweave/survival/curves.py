@@ -29,7 +29,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from ..validation import Choice, Number, Seed, Whole, check, shown
-from ..validation.inputs import check_sample_weight
+from ..validation.inputs import as_pandas, check_sample_weight, check_unmasked
 from .outcome import check_for_fit, times_and_events
 
 _EQUAL = (
@@ -246,7 +246,7 @@ def breslow(
     check_for_fit(event & (weight > 0.0))
     if strata is None:
         return _hazard(time, event, f, weight, ties)
-    label, stratum = _labels(strata, "strata", len(time))
+    label, stratum = labels_of(strata, "strata", len(time))
     parts = [stratum == k for k in range(len(label))]
     curves = [_hazard(time[part], event[part], f[part], weight[part], ties) for part in parts]
     return dict(zip(label.tolist(), curves, strict=True))
@@ -415,10 +415,10 @@ class _RiskTables:
 def _risk_tables(y: Any, groups: Any, strata: Any) -> tuple[_RiskTables, np.ndarray]:
     time, event = times_and_events(y)
     check_for_fit(event)
-    label, group = _labels(groups, "groups", len(time))
+    label, group = labels_of(groups, "groups", len(time))
     if len(label) < 2:
         raise ValueError(f"groups has only one label, {shown(label.tolist()[0])}; at least two groups are compared")
-    stratum = np.zeros(len(time), dtype=int) if strata is None else _labels(strata, "strata", len(time))[1]
+    stratum = np.zeros(len(time), dtype=int) if strata is None else labels_of(strata, "strata", len(time))[1]
     order = np.lexsort((time, stratum))
     sorted_time, sorted_stratum = time[order], stratum[order]
     begins = np.append(True, (np.diff(sorted_time) > 0) | (np.diff(sorted_stratum) > 0))
@@ -430,15 +430,19 @@ def _risk_tables(y: Any, groups: Any, strata: Any) -> tuple[_RiskTables, np.ndar
     return tables, group
 
 
-def _labels(values: Any, name: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+def labels_of(values: Any, name: str, n_samples: int, *, sort: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels, and the number of each sample's."""
+    values = as_pandas(values, name)
+    check_unmasked(values, name)
     array = np.asarray(values)
     if array.shape != (n_samples,):
         raise ValueError(f"{name} must have one label for each of {n_samples} samples, but its shape is {array.shape}")
     if pd.isna(array).any():
-        raise ValueError(f"{name} of sample {int(np.argmax(pd.isna(array)))} is missing (NaN)")
+        raise ValueError(
+            f"{name} of sample {int(np.argmax(pd.isna(array)))} is missing (NaN); give each sample a label"
+        )
     try:
-        codes, label = pd.factorize(array, sort=False)
+        codes, label = pd.factorize(array, sort=sort)
     except TypeError:
         raise ValueError(f"{name} must be labels, such as numbers or text, not {shown(array.tolist()[0])}") from None
     return label, codes

@@ -333,12 +333,12 @@ def series(length: str) -> Kind:
     return check
 
 
-def label_index(length: str) -> Kind:
-    """A pandas index of text, each entry once."""
+def label_index(length: str, *types: type) -> Kind:
+    """A pandas index of text, or of these types, each entry once."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if type(value) is not pd.Index or not all(type(label) is str for label in value.tolist()):
-            refuse(path, "is no pandas index of text")
+        if type(value) is not pd.Index or not all(type(label) in (types or (str,)) for label in value.tolist()):
+            refuse(path, "is no pandas index of text" + " or numbers" * bool(types))
         agree(sizes, length, len(value), path)
         if not value.is_unique:
             refuse(path, "holds a label twice")
