@@ -1,5 +1,6 @@
 """The public estimators: check the input, let a combiner and a machine do the work, store the result."""
 
+from .boosting import ColumnBoostingClassifier, ColumnBoostingRegressor
 from .calibration import calibrated
 from .classifier import MKLClassifier
 from .ensembles import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
@@ -7,6 +8,8 @@ from .novelty import MKLOneClass
 from .regressor import MKLRegressor
 
 __all__ = [
+    "ColumnBoostingClassifier",
+    "ColumnBoostingRegressor",
     "KernelSAMME",
     "KernelVoting",
     "MKLClassifier",

@@ -54,6 +54,8 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
     """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
+        if not hasattr(estimator, "combiner"):
+            raise AttributeError(f"{type(estimator).__name__} has no {name}, which needs {remedy}")
         combiner = getattr(estimator, "combiner_", combiner_named(estimator.combiner))
         if name in getattr(combiner, "methods", ()):
             return True

@@ -67,7 +67,8 @@ _MODULES = {
     "combiners.localized": "ExplicitGates GatedStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
-    "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
+    "estimators": "ColumnBoostingClassifier ColumnBoostingRegressor KernelSAMME KernelVoting MKLClassifier MKLOneClass "
+    "MKLRegressor SparseLargeMarginClassifier",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",

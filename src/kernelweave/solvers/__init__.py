@@ -9,6 +9,7 @@ modules                         contents
 `newton_in_parts`               the same, of several outputs at once, on a kernel of which only parts are computed
 `joint_qp`, `cycles`            the dual of the joint multiclass machine
 `joint_in_parts`                the same on a kernel of which only parts are computed
+`columns`                       sums of kernel columns with an l1 penalty, by column generation
 `program`                       any of these duals written out, and the second derivative of its optimum
 `weights`                       kernel weights: convex sets, minimisation over them
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be
