@@ -66,7 +66,9 @@ class Columns:
 
     @property
     def active(self) -> np.ndarray:
-        return np.bincount(self.kernels, minlength=self.stack.n_kernels) > 0
+        """Which kernels have columns; all where there are none, so that new samples are checked nevertheless."""
+        used = np.bincount(self.kernels, minlength=self.stack.n_kernels) > 0
+        return used if used.any() else ~used
 
     @property
     def terms(self) -> list[str]:
@@ -191,7 +193,7 @@ class ColumnBoosting(DecisionValues, ABC):
         kernels, samples = np.divmod(used, n)
         support = np.unique(samples)
         masses = np.bincount(kernels, np.abs(coef).sum(axis=0), minlength=stack.n_kernels)
-        self._state = stack.restrict(support, np.bincount(kernels, minlength=stack.n_kernels) > 0)
+        self._state = stack.restrict(support, Columns(stack, samples, kernels).active)
         self._rule = machine.without_samples()
         self.kernels_, self.kernel_names_, self.storage_ = stack.kernels, stack.names, stack.storage
         self.support_, self.columns_ = kept[support], np.column_stack([kept[samples], kernels])
@@ -207,8 +209,10 @@ class ColumnBoosting(DecisionValues, ABC):
     def _history(self, fits: list[ColumnFit]) -> pd.DataFrame:
         if len(fits) == 1:
             return pd.DataFrame(fits[0].history)
-        named = zip(self._output_names(), fits, strict=True)
-        return pd.DataFrame([{"output": name, **row} for name, fit in named for row in fit.history])
+        tables = [pd.DataFrame(fit.history) for fit in fits]
+        named = zip(self._output_names(), tables, strict=True)
+        outputs = pd.Series([name for name, table in named for _ in range(len(table))], dtype=object, name="output")
+        return pd.concat([outputs, pd.concat(tables, ignore_index=True)], axis=1)
 
     def _warn_of(self, fits: list[ColumnFit]) -> None:
         open_ones = [fit for fit in fits if not fit.converged]
