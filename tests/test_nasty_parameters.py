@@ -14,6 +14,8 @@ from sklearn.decomposition import PCA
 
 from cases import run_all
 from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
     KernelSAMME,
     KernelVoting,
     MKLClassifier,
@@ -169,6 +171,8 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (MKLClassifier(TWO_KERNELS, machine="least-squares", multiclass="one-vs-all"), ITSELF, X, Y),
     (MKLRegressor(TWO_KERNELS), ITSELF, X, Y),
     (MKLOneClass(TWO_KERNELS), ITSELF, X, None),
+    (ColumnBoostingClassifier(TWO_KERNELS), ITSELF, X, Y),
+    (ColumnBoostingRegressor(TWO_KERNELS), ITSELF, X, Y),
     (KernelVoting(), ITSELF, X, Y),
     (KernelSAMME(), ITSELF, X, Y),
     (SparseLargeMarginClassifier(2, max_iter=3), ITSELF, X, Y),

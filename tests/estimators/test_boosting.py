@@ -106,7 +106,7 @@ def test_classes_are_fitted_one_against_all_others():
     model = ColumnBoostingClassifier(KERNELS, **PRECISE).fit(X, THREE)
     assert model.dual_coef_.shape == (3, len(model.columns_)) and (model.dual_coef_ != 0.0).any(axis=0).all()
     for k, label in enumerate(model.classes_):
-        alone = ColumnBoostingClassifier(KERNELS, **PRECISE).fit(X, THREE == label)
+        alone = ColumnBoostingClassifier(KERNELS, **PRECISE).fit(X, label == THREE)
         assert_allclose(model.decision_function(X_NEW)[:, k], alone.decision_function(X_NEW), atol=1e-9)
     assert_array_equal(model.predict(X_NEW), model.classes_[model.decision_function(X_NEW).argmax(axis=1)])
     assert set(model.history_["output"]) == {"a", "b", "c"} and model.score(X, THREE) > 0.9
@@ -156,6 +156,8 @@ def test_values_in_parts_are_the_values():
         coef = model._coefficients()
         found = model._kernel.values_in(HOST, views, coef)
         assert_allclose(found, model._kernel.values(views, coef), atol=1e-12)
+        signed = [model._kernel.values(views, coef * one) for one in np.eye(len(coef))[:, :, None]]
+        assert_allclose(model._kernel.sizes(views, coef), np.abs(signed).sum(axis=0), atol=1e-12)
 
 
 def with_gaps(frame):
@@ -358,9 +360,13 @@ def test_saved_models_predict_alike(tmp_path, name):
         ("columns_", lambda old: old[:-1], "columns_ has the length|length .* is expected"),
         ("columns_", lambda old: old[:, :1], "columns_ has the length 1 where 2 is expected"),
         ("columns_", lambda old: old.astype(float), "columns_ is an array of float64"),
-        ("columns_", lambda old: old - [0, 5], "columns_ holds -"),
-        ("columns_", lambda old: old + [0, 2**40], "columns_ holds .* where numbers below 3 .kernels. are expected"),
-        ("columns_", lambda old: old + [1, 0], "columns_ has other samples than support_"),
+        ("columns_", lambda old: np.subtract(old, [0, 5]), "columns_ holds -"),
+        (
+            "columns_",
+            lambda old: np.add(old, [0, 2**40]),
+            "columns_ holds .* where numbers below 3 .kernels.",
+        ),
+        ("columns_", lambda old: np.add(old, [1, 0]), "columns_ has other samples than support_"),
         ("support_", lambda old: old[::-1].copy(), "support_ holds numbers that are not in ascending order"),
         ("support_", lambda old: old[:-1], "length"),
         ("dual_coef_", lambda old: old * np.inf, "dual_coef_ holds NaN or infinity"),
@@ -368,6 +374,9 @@ def test_saved_models_predict_alike(tmp_path, name):
         ("intercept_", lambda old: np.zeros(2), "length"),
         ("kernel_weights_", lambda old: old[:-1], "kernel_weights_ has the length 2 where 3 .kernels. is expected"),
         ("_rule", None, "_rule is a NoneType, which it never is"),
+        ("classes_", lambda old: old[:1], "classes_ are no classes"),
+        ("classes_", lambda old: np.array(["a", "b", "c"]), "_rule has the length 2 where 3 .classes. is expected"),
+        ("class_count_", lambda old: old[:1], "class_count_ has the length 1"),
         ("_state", None, "_state is a NoneType, which it never is"),
         ("_kernel_of_mine", 1, "has the attribute _kernel_of_mine, which a ColumnBoostingClassifier never has"),
     ],
@@ -385,7 +394,7 @@ def test_attributes_that_do_not_fit(tmp_path, monkeypatch, path, value, message)
 def test_a_kernel_that_was_not_kept_is_refused(tmp_path):
     used = ColumnBoostingRegressor([Gaussian([0, 1]), Constant()], C=3.0).fit(X, VALUE)
     assert used.active_kernels_ == ["gaussian"]
-    used.columns_ = used.columns_ + [0, 1]
+    used.columns_ = np.add(used.columns_, [0, 1])
     save(used, tmp_path / "model")
     with pytest.raises(ValueError, match="_state.active lacks kernels of columns_"):
         load(tmp_path / "model")

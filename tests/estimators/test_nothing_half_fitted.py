@@ -9,7 +9,17 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, estimators, reduction
+from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
+    KernelSAMME,
+    KernelVoting,
+    MKLClassifier,
+    MKLOneClass,
+    MKLRegressor,
+    estimators,
+    reduction,
+)
 from kernelweave.combiners import ConvexMKL, Projected
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import Function, Gaussian, Linear
@@ -47,6 +57,8 @@ MODELS = [
     MKLClassifier([Function(failing), Gaussian()], ConvexMKL()),
     MKLRegressor([Function(failing)]),
     MKLOneClass([Function(failing)]),
+    ColumnBoostingClassifier([Function(failing), Linear()]),
+    ColumnBoostingRegressor([Function(failing)]),
     KernelVoting([Function(failing), Linear()]),
     KernelSAMME([Linear(), Function(failing)]),
     SparseLargeMarginClassifier(3),

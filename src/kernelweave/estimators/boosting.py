@@ -39,7 +39,7 @@ from ..validation import Choice, Constraints, Flag, Number, Whole, check_paramet
 from ..validation.inputs import unchanged_on_failure
 from ..validation.schemas import Schema, Sizes, check_whole, indices, numbers, object_of, one_of, refuse, series
 from ..views import Views
-from .base import DEVICES, DecisionValues, check_rule
+from .base import DEVICES, DecisionValues
 from .classifier import ClassDecisions
 from .progress import progress_bar
 from .regressor import NumberPredictions
@@ -160,7 +160,6 @@ class ColumnBoosting(DecisionValues, ABC):
             "_rule": object_of(Machine),
             "_state": object_of(KernelStack, "columns", "kernels", "support"),
         },
-        check_rule,
         transient={"device": lambda: "cpu"},
     )
 

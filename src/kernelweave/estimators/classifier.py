@@ -65,6 +65,8 @@ class ClassDecisions(ScoreMixin, ClassifierMixin):
     _new_views: Callable[..., Views]
     _values_of: Callable[[Views], np.ndarray]
 
+    _saved = CLASS_LABELS | Schema(rule=check_rule) | CLASS_COUNTS
+
     @by_blocks(dask=True)
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
@@ -302,8 +304,6 @@ class MKLClassifier(ClassDecisions, KernelMachineEstimator):
         soft_labels=Choice("knn", None),
         n_neighbors=Whole(1),
     )
-
-    _saved = CLASS_LABELS | Schema(rule=check_rule) | CLASS_COUNTS
 
     def __init__(
         self,
