@@ -186,6 +186,27 @@ def test_a_program_without_an_answer_is_an_error(monkeypatch):
         fit_of(BinaryMachine(SIGNS, 1.0))
 
 
+def test_a_program_that_is_solved_roughly_ends_and_says_so(monkeypatch):
+    """Columns that are in the problem, and violate its dual nevertheless, do not enter again."""
+    solve = module.solve_program
+
+    def roughly(*problem):
+        a, b, v = solve(*problem)
+        return a, b, 1.01 * v
+
+    monkeypatch.setattr(module, "solve_program", roughly)
+    fit, _ = fit_of(BinaryMachine(SIGNS, 2.0), tol=1e-3)
+    assert not fit.converged and 1.005 < fit.largest < 1.05
+    assert len({*zip(fit.kernels.tolist(), fit.samples.tolist(), strict=True)}) == len(fit.coef)
+
+
+@pytest.mark.parametrize("v", [[3.0, -1.0, -1.0, 0.0], [0.5, -2.0, 0.25, -1.0], [0.0, -2.0, -1.0], [0.0, 0.0]])
+def test_a_dual_that_does_not_add_up_to_zero_is_made_smaller(v):
+    found = module.balanced(np.array(v))
+    assert abs(found.sum()) <= 1e-15 and (np.abs(found) <= np.abs(v)).all() and (found * v >= 0.0).all()
+    assert np.abs(found).sum() == pytest.approx(2.0 * min(np.maximum(v, 0.0).sum(), -np.minimum(v, 0.0).sum()))
+
+
 def test_newton_keeps_signs_and_meets_the_optimality_conditions():
     Phi = design(K)[:, ::5]
     a, b, v = module.solve_lasso(Phi, NUMBERS, 20.0 * WEIGHT, np.zeros(Phi.shape[1]), 1e-12)

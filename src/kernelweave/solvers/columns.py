@@ -293,7 +293,7 @@ def newton_on_support(G: np.ndarray, c: np.ndarray, a: np.ndarray) -> None:
 
     Where the minimum for these signs has others, a goes as far as the first that becomes 0, which leaves the support.
     """
-    while True:
+    for _ in range(len(a)):  # at least one leaves in each turn
         there = np.flatnonzero(a)
         if not len(there):
             return
