@@ -1,8 +1,8 @@
 """A sum of few kernel columns, found by column generation under an l1 penalty."""
 
 from experiments.benchmark.ingredients import kernels_of
-from kernelweave import ColumnBoostingClassifier
 from kernelweave.compare import Problem
+from kernelweave.estimators import ColumnBoostingClassifier
 
 NAME = "columns"
 FAMILY = "kernelweave"
