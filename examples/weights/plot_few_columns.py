@@ -63,8 +63,9 @@ bottom = np.zeros(len(path))
 colours = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 for m, (view, colour) in enumerate(zip(views, colours, strict=True)):
     counts = np.array([(model.columns_[:, 1] == m).sum() for model in path])
-    below.bar([f"{C:g}" for C in costs], counts, bottom=bottom, color=colour, label=view)
+    below.bar(range(len(costs)), counts, bottom=bottom, color=colour, label=view)
     bottom += counts
+below.set_xticks(range(len(costs)), [f"{C:g}" for C in costs])
 below.set(xlabel="C", ylabel="columns")
 below.legend(fontsize=9, ncols=2)
 for panel in (above, below):

@@ -12,9 +12,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conventions import checks
-from kernelweave import ColumnBoostingClassifier, ColumnBoostingRegressor, MKLClassifier, load, save, stack_views
+from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
+    MKLClassifier,
+    calibrated,
+    load,
+    save,
+    stack_views,
+)
 from kernelweave.arrays import HOST
 from kernelweave.kernels import Constant, Function, Gaussian, KernelStack, Linear, Precomputed
+from kernelweave.model_selection import view_importance, view_report
 from kernelweave.saving import models
 from kernelweave.solvers import columns as solver
 from reference_columns import by_highs, by_lasso, program
@@ -224,6 +233,18 @@ def test_search_in_a_pipeline():
     grid = {"columnboostingclassifier__C": [2.0, 20.0], "columnboostingclassifier__kernels__g__scale": [0.7, 2.0]}
     search = GridSearchCV(model, grid, cv=3).fit(X, TWO)
     assert search.best_score_ >= 0.6 and search.cv_results_["mean_test_score"].std() > 0.0
+
+
+def test_models_of_columns_are_calibrated_and_compared_by_view():
+    model = ColumnBoostingClassifier(VIEWS, C=3.0)
+    probabilities = calibrated(model).fit(FRAME.iloc[:N], TWO).predict_proba(FRAME.iloc[N:])
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    report = view_report(model, FRAME.iloc[:N], TWO, cv=2)
+    assert {"u", "v", "w"} <= set(np.ravel(report.index.to_list()).tolist()) | set(
+        report.astype(str).to_numpy().ravel()
+    )
+    importance = view_importance(model.fit(FRAME.iloc[:N], TWO), FRAME.iloc[:N], TWO)
+    assert len(importance) >= 3
 
 
 def test_what_only_combiners_have_is_not_there():

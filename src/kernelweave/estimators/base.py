@@ -154,7 +154,8 @@ class DecisionValues(Explanations, KernelParameters):
         That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
         them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
         average over samples like those of the fit: support vectors with a positive weight, times the share of samples
-        with one. Landmarks, or what else explicit features are made of, count in place of support vectors.
+        with one. Landmarks, or what else explicit features are made of, count in place of support vectors, and so do
+        the columns of kernel m in models of columns.
 
         Parameters
         ----------

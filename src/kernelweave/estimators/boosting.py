@@ -6,14 +6,7 @@ it. The penalty is on coefficients and not a norm of the kernels' feature spaces
 combiner, and a kernel need not be positive semidefinite. `solvers.columns` states the problem, its dual and the
 certificate; `Columns` stands for the combined kernel where new samples are compared and values are explained.
 
-======================  =====================================================
-Bi, Zhang and Bennett   here
-======================  =====================================================
-K_p(., x_j), columns    `columns_`: sample j and kernel p
-alpha_jp                `dual_coef_`
-C                       `C`, times the weight of a sample
-u, dual variables       v of `solvers.columns`, with the signs of the labels
-======================  =====================================================
+The pairs (i_j, m_j) are `columns_`, a is `dual_coef_` and b `intercept_`.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Explanations(FittedKernels):
         The part of kernel m is ``sum_i c_i eta_m k_m(x, x_i)`` with one weight for each kernel, and
         ``sum_i c_i eta_m(x) k_m(x, x_i) eta_m(x_i)`` with gates. It is exactly 0 for a kernel without weight, for a
         closed gate, and for a view that the sample lacks; with ``missing="complete"`` such a view has a part, which
-        comes from the sample's other views.
+        comes from the sample's other views. Of a `ColumnBoostingClassifier` it is the sum over the columns of kernel m.
 
         Parameters
         ----------
