@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.compose import make_column_selector
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
-from kernelweave import MKLClassifier, stack_views
+from kernelweave import ColumnBoostingClassifier, ColumnBoostingRegressor, MKLClassifier, stack_views
 from kernelweave.cluster import KernelKMeans
 from kernelweave.combiners import (
     AccuracyWeights,
@@ -405,6 +405,17 @@ MODELS = {
         KernelKMeans(EMBEDDED, 2, weights="localized", n_init=1, random_state=0), y=None
     ),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
+    "columns": labelled(ColumnBoostingClassifier(EMBEDDED, C=10.0, normalize="center")),
+    "columns, two classes, squares": labelled(
+        ColumnBoostingClassifier(KERNELS, C=10.0, loss="squared", class_weight="balanced"), y=TWO
+    ),
+    "columns, none": labelled(ColumnBoostingClassifier(KERNELS, C=1e-5), y=TWO),
+    "columns, targets, views": labelled(
+        ColumnBoostingRegressor([Linear("u"), Gaussian("v")], C=10.0), FRAME.iloc[:N, :5], FRAME.iloc[N:, :5], TARGETS
+    ),
+    "columns, precomputed": labelled(
+        ColumnBoostingRegressor([Precomputed(GRAM)], C=10.0), *NUMBERED, y=TARGETS["first"]
+    ),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     **EXPLICIT,
     **PREPARED,

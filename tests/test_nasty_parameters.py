@@ -14,6 +14,8 @@ from sklearn.decomposition import PCA
 
 from cases import run_all
 from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
     KernelSAMME,
     KernelVoting,
     MKLClassifier,
@@ -177,6 +179,8 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (MKLOneClass(TWO_KERNELS), ITSELF, X, None),
     (MKLSurvival(TWO_KERNELS), ITSELF, X, outcome(1.0 + np.arange(N), Y > 0)),
     (MKLSurvival(TWO_KERNELS, loss="ranking"), ITSELF, X, outcome(1.0 + np.arange(N), Y > 0)),
+    (ColumnBoostingClassifier(TWO_KERNELS), ITSELF, X, Y),
+    (ColumnBoostingRegressor(TWO_KERNELS), ITSELF, X, Y),
     (KernelVoting(), ITSELF, X, Y),
     (KernelSAMME(), ITSELF, X, Y),
     (SparseLargeMarginClassifier(2, max_iter=3), ITSELF, X, Y),

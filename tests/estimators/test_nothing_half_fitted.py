@@ -10,7 +10,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from conventions import NumericSurvival
-from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, estimators, reduction
+from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
+    KernelSAMME,
+    KernelVoting,
+    MKLClassifier,
+    MKLOneClass,
+    MKLRegressor,
+    estimators,
+    reduction,
+)
 from kernelweave.combiners import ConvexMKL, Projected
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import Function, Gaussian, Linear
@@ -49,6 +59,8 @@ MODELS = [
     MKLRegressor([Function(failing)]),
     MKLOneClass([Function(failing)]),
     NumericSurvival([Function(failing), Gaussian()], ConvexMKL()),
+    ColumnBoostingClassifier([Function(failing), Linear()]),
+    ColumnBoostingRegressor([Function(failing)]),
     KernelVoting([Function(failing), Linear()]),
     KernelSAMME([Linear(), Function(failing)]),
     SparseLargeMarginClassifier(3),

@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, stack_views
+from kernelweave import (
+    ColumnBoostingClassifier,
+    ColumnBoostingRegressor,
+    KernelSAMME,
+    KernelVoting,
+    MKLClassifier,
+    MKLOneClass,
+    MKLRegressor,
+    stack_views,
+)
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 from kernelweave.reduction import MKLDR, KernelFisher, LeadingComponents, LocalFisher, SubspaceKernel
@@ -18,6 +27,8 @@ OTHER_ORDER = Y.iloc[np.r_[0, 1, 19:1:-1]]
 SUPERVISED = [
     MKLClassifier(),
     MKLRegressor(),
+    ColumnBoostingClassifier(),
+    ColumnBoostingRegressor(),
     KernelVoting(),
     KernelSAMME(),
     SparseLargeMarginClassifier(3),

@@ -46,8 +46,7 @@ from ..kernels.tiles.functions import STATIONARY, PointFunction, column_tiles, f
 from ..kernels.tiles.sources import PointSource
 from ..machines import DualTerms
 from ..machines.base import TERMS
-from ..solvers.passes import add_pulled, inner_products, one_output, respond, row_forms
-from ..solvers.tiles import powers32, powers64
+from ..solvers.tiles import add_pulled, inner_products, one_output, powers32, powers64, respond, row_forms
 from ..views import Views
 from .base import Engine, added, ranges, spans_of
 

@@ -33,6 +33,7 @@ from ..engines.base import Rows
 from ..engines.targets import Counts
 from ..engines.training import size_of
 from ..features import APPROXIMATION
+from ..kernels import Kernel
 from ..machines import Loss, Machine, Solution
 from ..stacks import ExactStack, TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
@@ -72,7 +73,110 @@ DEVICES = Choice("cpu", "cuda", "auto")
 _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_", "C_", "gcv_"
 
 
-class KernelMachineEstimator(Explanations, KernelParameters, ABC):
+class DecisionValues(Explanations, KernelParameters):
+    """What all models over kernels do: decision values of new samples from `_kernel` and coefficients."""
+
+    device: str
+    _count: Callable[[Rows], Counts]
+    kernels_: list[Kernel]
+    kernel_names_: list[str]
+    dual_coef_: np.ndarray
+    _rule: Machine
+
+    def _counts(self, samples: Samples) -> Any:
+        """The counts of all samples before a fit, and a check that there are two of them."""
+        counts: Any = samples.engine.sum(self._count)
+        if counts.n_samples < 2:
+            raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
+        return counts
+
+    def _output_names(self) -> list[Any]:
+        return list(range(len(self.intercept_)))
+
+    def _store_use(self, kernel: Any) -> None:
+        active, names = kernel.active, self.kernel_names_
+        self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
+        used = [base for base, is_active in zip(self.kernels_, active, strict=True) if is_active]
+        columns = [base.columns() for base in used if not base.reads_ids]
+        read = np.concatenate([kernel.reads(), *columns])
+        self.removable_kernels_ = [
+            name
+            for name, base, is_active in zip(names, self.kernels_, active, strict=True)
+            if not is_active and (base.reads_ids or not np.isin(base.columns(), read).any())
+        ]
+
+    def _coefficients(self) -> np.ndarray:
+        if "feature_coef_" in self.__dict__:
+            return np.concatenate([*self.feature_coef_.values()])
+        return self.dual_coef_.T
+
+    def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        return self._values_of(self._new_views(X, fetch))
+
+    def _values_of(self, views: Views) -> np.ndarray:
+        coef, place = self._coefficients(), chosen_place(self.device)
+        if not place.is_host and not views.can_fetch:
+            found = self._kernel.values_in(place, views, coef)
+            if found is not None:
+                return found + self.intercept_
+        values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.values(part, coef))
+        return values + self.intercept_
+
+    def _values_per_sample(self) -> int:
+        return self._kernel.values_per_sample(self._coefficients())
+
+    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        values = self._values(X, fetch)  # an error where the model is not fitted, so that it has no rule
+        return self._rule.decision(values)
+
+    def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
+        check_is_fitted(self)
+        if fetch is None:
+            return new_views(self, X, self._kernel.columns())
+        if not self._kernel.takes_fetch:
+            owner = type(getattr(self, "combiner_", self)).__name__
+            raise ValueError(
+                f"{owner} needs every view of every sample, so fetch is of no use; it is for Localized, whose gates "
+                "decide which sample needs which view"
+            )
+        return FetchedViews(new_views(self, X, self._kernel.reads()), fetch)
+
+    def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
+        columns = pd.Index(self.kernel_names_ if names is None else names)
+        if values.ndim == 3:
+            columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
+            values = values.reshape(len(values), -1)
+        return pd.DataFrame(values, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
+
+    def prediction_cost(self, costs: Any = None) -> float:
+        """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
+
+        That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
+        them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
+        average over samples like those of the fit: support vectors with a positive weight, times the share of samples
+        with one. Landmarks, or what else explicit features are made of, count in place of support vectors, and so do
+        the columns of kernel m in models of columns.
+
+        Parameters
+        ----------
+        costs : mapping, sequence, number or None
+            d_m by kernel name or in order; kernels that a mapping does not name cost 1. None means the costs that the
+            combiner was fitted with, or else equal ones.
+        """
+        check_is_fitted(self)
+        if costs is None:
+            costs = getattr(getattr(self, "combiner_", None), "costs_", None)
+        d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
+        if not d.any():
+            raise ValueError("costs must not all be 0")
+        evaluations = self._kernel.evaluations(self._coefficients())
+        return float(evaluations @ d / d.sum())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "intercept_")
+
+
+class KernelMachineEstimator(DecisionValues, ABC):
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | Choice(*NAMED) | None,
         missing=Choice("native", "complete"),
@@ -122,9 +226,7 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
                 return self._fit_to(samples, combiner, control)
 
     def _fit_to(self, samples: Samples, combiner: Combiner, control: FitControl) -> CombinedKernel:
-        counts: Any = samples.engine.sum(self._count)
-        if counts.n_samples < 2:
-            raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
+        counts = self._counts(samples)
         targets = self._targets(counts)
         self.combiner_ = self._combiner_for(combiner)
         check_choice_of_cost(self, self.combiner_)
@@ -193,9 +295,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
     def _combiner_for(self, combiner: Combiner) -> Combiner:
         return combiner
 
-    def _output_names(self) -> list[Any]:
-        return list(range(len(self.intercept_)))
-
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
         earlier = self.__dict__.get("_kernel")
         for name in (*_STORED_BY_SOME, *(() if earlier is None else earlier.shows)):
@@ -238,18 +337,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             history["output"] = pd.Series([names[place] for place in history["output"]], dtype=object)
         return history
 
-    def _store_use(self, kernel: CombinedKernel) -> None:
-        active, names = kernel.active, self.kernel_names_
-        self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        used = [base for base, is_active in zip(self.kernels_, active, strict=True) if is_active]
-        columns = [base.columns() for base in used if not base.reads_ids]
-        read = np.concatenate([kernel.reads(), *columns])
-        self.removable_kernels_ = [
-            name
-            for name, base, is_active in zip(names, self.kernels_, active, strict=True)
-            if not is_active and (base.reads_ids or not np.isin(base.columns(), read).any())
-        ]
-
     def _store_summary(self, kernel: CombinedKernel, samples: Samples, support: np.ndarray) -> None:
         totals, weights = getattr(kernel, "totals", None), kernel.training_weights()
         if totals is not None:  # over the blocks
@@ -259,41 +346,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
             chosen = {"training": slice(None), "support": support}
             gated = "gates" in self.combiner_.methods
             self.gating_summary_ = summarize(self._labelled(weights), labels, chosen, gated)
-
-    def _coefficients(self) -> np.ndarray:
-        if "feature_coef_" in self.__dict__:
-            return np.concatenate([*self.feature_coef_.values()])
-        return self.dual_coef_.T
-
-    def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        return self._values_of(self._new_views(X, fetch))
-
-    def _values_of(self, views: Views) -> np.ndarray:
-        coef, place = self._coefficients(), chosen_place(self.device)
-        if not place.is_host and not views.can_fetch:
-            found = self._kernel.values_in(place, views, coef)
-            if found is not None:
-                return found + self.intercept_
-        values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.values(part, coef))
-        return values + self.intercept_
-
-    def _values_per_sample(self) -> int:
-        return self._kernel.values_per_sample(self._coefficients())
-
-    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        values = self._values(X, fetch)  # an error where the model is not fitted, so that it has no rule
-        return self._rule.decision(values)
-
-    def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
-        check_is_fitted(self)
-        if fetch is None:
-            return new_views(self, X, self._kernel.columns())
-        if not self._kernel.takes_fetch:
-            raise ValueError(
-                f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
-                "for Localized, whose gates decide which sample needs which view"
-            )
-        return FetchedViews(new_views(self, X, self._kernel.reads()), fetch)
 
     @by_blocks(dask=True)
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
@@ -318,13 +370,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
         views = self._new_views(X, fetch)
         weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)
         return self._labelled(weights, X)
-
-    def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
-        columns = pd.Index(self.kernel_names_ if names is None else names)
-        if values.ndim == 3:
-            columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
-            values = values.reshape(len(values), -1)
-        return pd.DataFrame(values, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
 
     def gating_summary(self, X: Any = None, y: Any = None) -> pd.DataFrame:
         """A summary of the kernel weights: their mean, and the share of samples for which they are positive.
@@ -353,32 +398,6 @@ class KernelMachineEstimator(Explanations, KernelParameters, ABC):
                 "weights of given samples pass X"
             )
         return self.gating_summary_
-
-    def prediction_cost(self, costs: Any = None) -> float:
-        """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
-
-        That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
-        them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
-        average over samples like those of the fit: support vectors with a positive weight, times the share of samples
-        with one. Landmarks, or what else explicit features are made of, count in place of support vectors.
-
-        Parameters
-        ----------
-        costs : mapping, sequence, number or None
-            d_m by kernel name or in order; kernels that a mapping does not name cost 1. None means the costs that the
-            combiner was fitted with, or else equal ones.
-        """
-        check_is_fitted(self)
-        if costs is None:
-            costs = getattr(self.combiner_, "costs_", None)
-        d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
-        if not d.any():
-            raise ValueError("costs must not all be 0")
-        evaluations = self._kernel.evaluations(self._coefficients())
-        return float(evaluations @ d / d.sum())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "intercept_")
 
     def _check_saved(self, sizes: Sizes, path: str) -> None:
         """The coefficients are those of samples, or of the explicit features."""

@@ -53,7 +53,73 @@ EPS = float(np.finfo(np.float64).eps)
 _BLOCK_ROWS = 512
 
 
-class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
+class ClassDecisions(ScoreMixin, ClassifierMixin):
+    """Mixin of classifiers over kernels: labels and decision values, and the classes of a fit."""
+
+    classes_: np.ndarray
+    class_count_: np.ndarray
+    class_weight: Any
+    device: str
+    dtype: str | None
+    _coefficients: Callable[[], np.ndarray]
+    _new_views: Callable[..., Views]
+    _values_of: Callable[[Views], np.ndarray]
+
+    _saved = CLASS_LABELS | Schema(rule=check_rule) | CLASS_COUNTS
+
+    @by_blocks(dask=True)
+    def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
+
+        X and `fetch` are as in `predict`.
+        """
+        return self._decide(X, fetch)
+
+    @by_blocks(dask=True)
+    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        """Class labels, those with the largest decision value.
+
+        Of classes whose values differ by no more than rounding, it is the one of larger `class_count_`, whatever other
+        samples X holds; decision values say so too.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
+        """
+        values = self._decide(X, fetch)
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """An AttributeError that says how to have probabilities: by `kernelweave.calibrated`."""
+        raise AttributeError(HOW.format(type(self).__name__, "predict_proba"))
+
+    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        views = self._new_views(X, fetch)
+        single = self.dtype != "float64" and not chosen_place(self.device).is_host
+        return classifier_decision(self, views, self._values_of(views), self._coefficients(), single=single)
+
+    def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
+        return check_labels(self, y, n_samples)
+
+    _count = staticmethod(count_labels)
+
+    def _weights_of_classes(self, counts: LabelCounts, C: float) -> np.ndarray:
+        """Factors of C by class; sets the classes, and checks what every sample costs."""
+        self.classes_, self.class_count_ = counts.classes, counts.class_weight
+        if len(self.classes_) < 2:
+            raise one_class_error(self, self.classes_)
+        by_class = counts.class_weights(self.class_weight)
+        costs = C * by_class * np.array([[counts.lightest], [counts.heaviest]])
+        if not (np.isfinite(costs).all() and (costs > 0).all()):
+            raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
+        return by_class
+
+
+class MKLClassifier(ClassDecisions, KernelMachineEstimator):
     """Support vector classification with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b`` in the space of the
@@ -241,8 +307,6 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         n_neighbors=Whole(1),
     )
 
-    _saved = CLASS_LABELS | Schema(rule=check_rule) | CLASS_COUNTS
-
     def __init__(
         self,
         kernels: Any = None,
@@ -310,55 +374,9 @@ class MKLClassifier(ScoreMixin, ClassifierMixin, KernelMachineEstimator):
         self._fit_kernel(X, y, sample_weight, posterior)
         return self
 
-    @by_blocks(dask=True)
-    def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
-
-        X and `fetch` are as in `predict`.
-        """
-        return self._decide(X, fetch)
-
-    @by_blocks(dask=True)
-    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Class labels, those with the largest decision value.
-
-        Of classes whose values differ by no more than rounding, it is the one of larger `class_count_`, whatever other
-        samples X holds; decision values say so too.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
-            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
-        """
-        values = self._decide(X, fetch)
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
-
-    @property
-    def predict_proba(self) -> NoReturn:
-        """An AttributeError that says how to have probabilities: by `kernelweave.calibrated`."""
-        raise AttributeError(HOW.format(type(self).__name__, "predict_proba"))
-
-    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        views = self._new_views(X, fetch)
-        single = self.dtype != "float64" and not chosen_place(self.device).is_host
-        return classifier_decision(self, views, self._values_of(views), self._coefficients(), single=single)
-
-    def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
-        return check_labels(self, y, n_samples)
-
-    _count = staticmethod(count_labels)
-
     def _targets(self, counts: LabelCounts) -> ClassTargets:
-        self.classes_, self.class_count_ = counts.classes, counts.class_weight
-        if len(self.classes_) < 2:
-            raise one_class_error(self, self.classes_)
+        by_class = self._weights_of_classes(counts, self._cost)
         check_multiclass(self, len(self.classes_))
-        by_class = counts.class_weights(self.class_weight)
-        costs = self._cost * by_class * np.array([[counts.lightest], [counts.heaviest]])
-        if not (np.isfinite(costs).all() and (costs > 0).all()):
-            raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
         n_jobs = self.n_jobs if self.approximation is None else None  # explicit features are solved for all classes
         return ClassTargets(self._loss(), self.classes_, self._cost, by_class, self.multiclass, n_jobs)
 

@@ -54,6 +54,8 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
     """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 
     def check(estimator: Any) -> bool:
+        if not hasattr(estimator, "combiner"):
+            raise AttributeError(f"{type(estimator).__name__} has no {name}, which needs {remedy}")
         combiner = getattr(estimator, "combiner_", combiner_named(estimator.combiner))
         if name in getattr(combiner, "methods", ()):
             return True
@@ -84,7 +86,7 @@ class Explanations(FittedKernels):
         The part of kernel m is ``sum_i c_i eta_m k_m(x, x_i)`` with one weight for each kernel, and
         ``sum_i c_i eta_m(x) k_m(x, x_i) eta_m(x_i)`` with gates. It is exactly 0 for a kernel without weight, for a
         closed gate, and for a view that the sample lacks; with ``missing="complete"`` such a view has a part, which
-        comes from the sample's other views.
+        comes from the sample's other views. Of a `ColumnBoostingClassifier` it is the sum over the columns of kernel m.
 
         Parameters
         ----------

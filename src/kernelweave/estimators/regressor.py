@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,55 @@ def _check_label(value: Any, sizes: Sizes, path: str) -> None:
         refuse(path, "is no label: neither text nor a number")
 
 
-class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
+class NumberPredictions(ScoreMixin, RegressorMixin):
+    """Mixin of regressors over kernels: predicted values of one or several targets, and the targets of a fit."""
+
+    _decide: Callable[..., np.ndarray]
+
+    _saved = Schema({"target_names_": optional(several(_check_label, "outputs"))}, check_rule)
+
+    @by_blocks(dask=True)
+    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        """Predicted values, of shape (n_samples,) or, where y of the fit had two dimensions, (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            As in `MKLClassifier.predict`.
+        """
+        values = self._decide(X, fetch)
+        return values.reshape(len(values), -1) if hasattr(self, "target_names_") else values
+
+    def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
+        y, names = check_numeric_target(self, y, n_samples)
+        set_target_names(self, names)
+        return y
+
+    def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
+        inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
+        if inside:
+            names = getattr(self, "target_names_", None)
+            what = "y varies" if names is None else f"the target {names[inside[0]]!r} varies"
+            more = f" (and so do {len(inside) - 1} more targets)" if len(inside) > 1 else ""
+            warn(
+                f"{what} by {spread[inside[0]]:.2g} only{more}, which the tube of epsilon={epsilon:g} to both sides "
+                "holds, so that its prediction is constant; lower epsilon, or scale y: "
+                "TransformedTargetRegressor(model, transformer=StandardScaler())"
+            )
+
+    _count = staticmethod(count_numbers)
+
+    def _output_names(self) -> list[Any]:
+        return getattr(self, "target_names_", [0])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class MKLRegressor(NumberPredictions, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
@@ -102,8 +151,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         weights=Choice("shared", "per-target"),
     )
 
-    _saved = Schema({"target_names_": optional(several(_check_label, "outputs"))}, check_rule)
-
     def __init__(
         self,
         kernels: Any = None,
@@ -159,38 +206,6 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
         self._fit_kernel(X, y, sample_weight)
         return self
 
-    @by_blocks(dask=True)
-    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Predicted values, of shape (n_samples,) or, where y of the fit had two dimensions, (n_samples, n_targets).
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        fetch : callable, optional
-            As in `MKLClassifier.predict`.
-        """
-        values = self._decide(X, fetch)
-        return values.reshape(len(values), -1) if hasattr(self, "target_names_") else values
-
-    def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
-        y, names = check_numeric_target(self, y, n_samples)
-        set_target_names(self, names)
-        return y
-
-    def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
-        inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
-        if inside:
-            names = getattr(self, "target_names_", None)
-            what = "y varies" if names is None else f"the target {names[inside[0]]!r} varies"
-            more = f" (and so do {len(inside) - 1} more targets)" if len(inside) > 1 else ""
-            warn(
-                f"{what} by {spread[inside[0]]:.2g} only{more}, which the tube of epsilon={epsilon:g} to both sides "
-                "holds, so that its prediction is constant; lower epsilon, or scale y: "
-                "TransformedTargetRegressor(model, transformer=StandardScaler())"
-            )
-
-    _count = staticmethod(count_numbers)
-
     def _targets(self, counts: NumberCounts) -> NumberTargets:
         loss = self._loss()
         if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
@@ -211,11 +226,3 @@ class MKLRegressor(ScoreMixin, RegressorMixin, KernelMachineEstimator):
     def _combiner_for(self, combiner: Combiner) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")
         return PerOutput(combiner) if several else combiner
-
-    def _output_names(self) -> list[Any]:
-        return getattr(self, "target_names_", [0])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -84,12 +84,17 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any, posterior: An
             )
         if not exact:
             return Samples(_rows_on_dask(estimator, X, y, sample_weight))
+        remedy = 'set approximation="nystroem" (explicit features), or ' if has_approximation(estimator) else ""
         raise ValueError(
             f"{type(estimator).__name__} with exact kernels compares all pairs of samples, for which the chunks of a "
-            'Dask collection would have to be gathered; set approximation="nystroem" (explicit features), or pass '
-            "X.compute() where it fits into memory"
+            f"Dask collection would have to be gathered; {remedy}pass X.compute() where it fits into memory"
         )
     return _rows_of_arrays(estimator, X, y, sample_weight, posterior)
+
+
+def has_approximation(estimator: Any) -> bool:
+    """Whether an estimator has the parameter `approximation`, so that messages may name it."""
+    return "approximation" in estimator.get_params(deep=False)
 
 
 def set_target_names(estimator: Any, names: list[Any] | None) -> None:
@@ -260,13 +265,10 @@ def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray
     return None if y is None else estimator._check_target(y, table.n_samples)
 
 
-def check_fits(table: TableInBlocks) -> None:
+def check_fits(table: TableInBlocks, remedy: str = 'approximation="nystroem", which reads it block by block') -> None:
     free = available_memory()
     if free is not None and table.nbytes > WHOLE_SHARE * free:
-        raise ValueError(
-            f'{table!r} does not fit into memory, which exact kernels need; use approximation="nystroem", which reads '
-            "it block by block"
-        )
+        raise ValueError(f"{table!r} does not fit into memory, which exact kernels need; use {remedy}")
 
 
 def whole_targets(table: TableInBlocks) -> Any:
@@ -276,7 +278,7 @@ def whole_targets(table: TableInBlocks) -> Any:
 
 
 def _read_whole(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    check_fits(table)
+    check_fits(table, *(() if has_approximation(estimator) else ("fewer samples or columns",)))
     if _kind_of_targets(estimator) is not None:
         y = _checked_targets(estimator, table, y)
         y = whole_targets(table) if y is None else y

@@ -70,7 +70,7 @@ from ..stacks.completed import CompletedMatrices
 from ..stacks.explicit import Features
 from ..stacks.tiles import Tiles
 from ..validation import shown
-from .samples import Samples
+from .samples import Samples, has_approximation
 
 #: Costs times k(x, x), over the size of the targets, up to which float32 is enough. Objectives then differed from those
 #: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6; the
@@ -307,6 +307,7 @@ class ExactKernels:
         self.normalize, self.storage, self.dtype = estimator.normalize, estimator.storage, estimator.dtype
         self.completes = estimator.missing == "complete"
         self.place, self.rows, self.targets = chosen_place(estimator.device), rows, rows.y
+        self.offers_features = has_approximation(estimator)
         self._fitted_before: KernelStack | None = None
         if self.storage == "dense" and not self.place.is_host:
             raise ValueError(
@@ -342,7 +343,7 @@ class ExactKernels:
 
     def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
         n, most = self.rows.n_samples, LARGEST_ON_HOST if self.place.is_host else LARGEST_ON_DEVICE
-        if n > most and has_features(combiner, machine, self.kernels):
+        if n > most and self._has_features(combiner, machine):
             warn(
                 f"the exact model of {n} samples compares each of them with each support vector, in time that grows "
                 f"with the square of their number; above {most} samples {FEATURES} is advised, in time that grows with "
@@ -350,8 +351,11 @@ class ExactKernels:
             )
 
     def _remedies(self, combiner: Combiner, machine: Machine) -> list[str]:
-        parts, features = self._obstacle(combiner, machine) is None, has_features(combiner, machine, self.kernels)
+        parts, features = self._obstacle(combiner, machine) is None, self._has_features(combiner, machine)
         return ['storage="lazy"'] * parts + [FEATURES] * features
+
+    def _has_features(self, combiner: Combiner, machine: Machine) -> bool:
+        return self.offers_features and has_features(combiner, machine, self.kernels)
 
     def _obstacle(self, combiner: Combiner, machine: Machine) -> Obstacle | None:
         found = obstacle_to_tiles(combiner, machine, self.kernels)

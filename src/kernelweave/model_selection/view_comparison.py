@@ -301,7 +301,7 @@ class _Job:
             return stored, np.nan
         costs = self.costs
         if costs is None and whole is not None:
-            costs = getattr(whole.combiner_, "costs_", None)
+            costs = getattr(getattr(whole, "combiner_", None), "costs_", None)
         d = numbers_by_kernel(costs, self.subsets.names)
         kept = {name: d[name] for name in names}
         total = sum(d.values())

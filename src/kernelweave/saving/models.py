@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
-from ..estimators.base import DEVICES, KernelMachineEstimator
+from ..estimators.base import DEVICES, DecisionValues
 from ..estimators.fitted import lookups_of
 from ..features import Approximation
 from ..features.exact import TransformerMap
@@ -179,7 +179,7 @@ def load(
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
         except Exception as error:  # any error that a damaged file leads to
             raise ValueError(f"cannot load {os.fspath(path)!r}: it is damaged ({error!r})") from error
-    models = [value for value in decoder.values if isinstance(value, KernelMachineEstimator)]
+    models = [value for value in decoder.values if isinstance(value, DecisionValues)]
     if device == "cuda" and not models:
         raise ValueError(f'a {type(model).__name__} predicts on the CPU; load it with device="cpu"')
     for each in models:
@@ -254,7 +254,7 @@ class _Preparations:
         if isinstance(value, TransformerMap):
             where = f"approximation of the kernel {value.label!r}"
             return {"preparation": self._of(value.preparation, where, n_features_of(value.kernel))}
-        if hasattr(value, "approximation"):
+        if "approximation" in vars(value):
             return {"approximation": self._approximation(value.approximation, "approximation")}
         if not isinstance(value, ViewKernel) or value.transformer is None:
             return {}

@@ -69,8 +69,8 @@ _MODULES = {
     "combiners.regional": "ExplicitRegions GivenRegions RegionalStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
-    "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor MKLSurvival "
-    "SparseLargeMarginClassifier",
+    "estimators": "ColumnBoostingClassifier ColumnBoostingRegressor KernelSAMME KernelVoting MKLClassifier MKLOneClass "
+    "MKLRegressor MKLSurvival SparseLargeMarginClassifier",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",

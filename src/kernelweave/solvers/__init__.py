@@ -10,13 +10,14 @@ modules                         contents
 `joint_qp`, `cycles`            the dual of the joint multiclass machine
 `joint_in_parts`                the same on a kernel of which only parts are computed
 `coupled`                       losses of censored times, and machines whose loss couples samples
+`columns`                       sums of kernel columns with an l1 penalty, by column generation
 `program`                       any of these duals written out, and the second derivative of its optimum
 `weights`                       kernel weights: convex sets, minimisation over them
 `descent`, `domains`            minimisation of smooth functions of many parameters, and where these may be
 `embedding`                     graph embedding for dimensionality reduction
 `sums`                          sums, products and elementwise functions of stacks of kernel matrices
 `partitions`                    clusters of samples, and kernel weights learned with them
-`tiles`, `passes`               blocks of kernel values and gates, and losses in one read of explicit features
+`tiles`                         blocks of kernel values and gates, and losses in one read of explicit features
 `base`, `compiled`              what solvers share, and the decorator of all compiled functions
 ==============================  =====================================================================================
 

@@ -486,7 +486,9 @@ class Matrices(ExactStack):
         self.matrices()
 
     def images(self, columns: np.ndarray) -> np.ndarray:
-        return np.stack([_times(self.gram(m), columns[m]) for m in range(self.n_kernels)])
+        matrices = self.matrices() if self.has_matrices else None
+        grams = (self.gram(m) if matrices is None else matrices[m] for m in range(self.n_kernels))
+        return np.stack([_times(K, own) for K, own in zip(grams, columns, strict=True)])
 
     def read(
         self, columns: np.ndarray, roots: np.ndarray, centered: bool, pairs: bool

@@ -240,18 +240,21 @@ def cross_values(
 ) -> np.ndarray:
     """sum_m weights[m] left_new[i, m] sum_j k_m(x_i, z_j) left_train[j, m] coef[j, r] for new samples x_i.
 
+    `coef` may have another value for each kernel, coef[j, m, r].
     The tiles are over the training samples z_j (support vectors). `left_new` and `left_train`, with a column for each
     kernel or one for all, are gates, or a factor of the sample. Kernels of weight 0 are not computed, and their views
     are not read. No matrix of new samples x support vectors is made.
     """
     used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
-    values = np.zeros((views.n_samples, coef.shape[1]))
+    n_outputs = coef.shape[-1]
+    values = np.zeros((views.n_samples, n_outputs))
     if not len(used) or not len(coef) or not views.n_samples:
         return values
     place, chosen = tiles.place, TileStack([tiles.sources[m] for m in used.tolist()], tiles.place)
     new, train = (left if left.shape[1] == 1 else left[:, used] for left in (left_new, left_train))
-    V = place.asarray((weights[used] * train)[:, :, None] * coef[:, None, :], "float64")
-    width = chosen.n_features + len(used) * (2 + coef.shape[1])
+    own = coef[:, None, :] if coef.ndim == 2 else coef[:, used]
+    V = place.asarray((weights[used] * train)[:, :, None] * own, "float64")
+    width = chosen.n_features + len(used) * (2 + n_outputs)
     free = place.free_memory()
     n_rows = max(1, (BLOCK_NUMBERS if free is None else min(BLOCK_NUMBERS, free // 64)) // width)
     pending: list[tuple[slice, Any]] = []  # the host prepares the next block while a device is at work
