@@ -292,13 +292,20 @@ def test_a_tube_that_holds_all_targets_is_told():
     assert model.objective_ == 0.0 and len(model.columns_) == 0
 
 
+@pytest.mark.parametrize("loss", ["epsilon-insensitive", "squared"])
+def test_targets_that_are_constant_need_no_column(loss, recwarn):
+    model = ColumnBoostingRegressor(KERNELS, loss=loss).fit(X, np.full(N, 0.1))
+    assert len(model.columns_) == 0 and not recwarn.list
+    assert_allclose(model.predict(X_NEW), 0.1, atol=0.1 if loss == "epsilon-insensitive" else 1e-12)
+
+
 def test_samples_that_are_all_equal():
     same = np.ones((20, 2))
-    with pytest.warns(UserWarning, match="no column of ColumnBoostingClassifier is worth its penalty"):
+    with pytest.warns(UserWarning, match="ColumnBoostingClassifier is .* samples are equal under every kernel"):
         model = ColumnBoostingClassifier([Gaussian(scale=1.0), Linear()]).fit(same, np.arange(20) % 5 > 0)
     assert model.predict(same).all()
     for loss in ("epsilon-insensitive", "squared"):
-        with pytest.warns(UserWarning, match="no column of ColumnBoostingRegressor is worth its penalty"):
+        with pytest.warns(UserWarning, match="ColumnBoostingRegressor is .* samples are equal under every kernel"):
             model = ColumnBoostingRegressor([Linear()], loss=loss).fit(same, np.arange(20.0))
         assert 8.0 <= model.predict(same)[0] <= 11.0
 

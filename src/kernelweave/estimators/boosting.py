@@ -40,6 +40,7 @@ from .samples import samples_of
 from .training import ExactKernels, explained_memory_errors
 
 _FINENESS = 1000  # parts that progress is reported in
+_CONSTANT = 1e-10  # of C: what rounding leaves of products of constant columns with numbers that add up to 0
 
 
 class Columns:
@@ -196,7 +197,7 @@ class ColumnBoosting(DecisionValues, ABC):
         self.n_iter_ = max(len(fit.history) for fit in fits)
         self.history_ = self._history(fits)
         self._store_use(self._kernel)
-        self._warn_of(fits)
+        self._warn_of(fits, machine.terms)
 
     def _history(self, fits: list[ColumnFit]) -> pd.DataFrame:
         if len(fits) == 1:
@@ -206,7 +207,7 @@ class ColumnBoosting(DecisionValues, ABC):
         outputs = pd.Series([name for name, table in named for _ in range(len(table))], dtype=object, name="output")
         return pd.concat([outputs, pd.concat(tables, ignore_index=True)], axis=1)
 
-    def _warn_of(self, fits: list[ColumnFit]) -> None:
+    def _warn_of(self, fits: list[ColumnFit], terms: Any) -> None:
         open_ones = [fit for fit in fits if not fit.converged]
         if open_ones:
             n_columns = max(len(fit.coef) for fit in open_ones)
@@ -218,11 +219,14 @@ class ColumnBoosting(DecisionValues, ABC):
                 f"duality gap of {self.duality_gap_ / self.objective_:.2g}; {advice}",
                 ConvergenceWarning,
             )
-        elif not len(self.columns_) and any(fit.objective > 0.0 and fit.largest > 0.0 for fit in fits):
-            enough = self.C / max(fit.largest for fit in fits)
+        elif not len(self.columns_) and (np.ptp(terms.linear, axis=0) > 2.0 * terms.insensitivity).any():
+            largest = max(fit.largest for fit in fits)  # grows with C while there is no column
+            advice = "samples are equal under every kernel, so give others"
+            if largest > _CONSTANT * self.C:
+                advice = f"raise C, which is {self.C:g}, above about {self.C / largest:.2g}"
             warn(
                 f"no column of {type(self).__name__} is worth its penalty, so that every prediction is the intercept; "
-                f"raise C, which is {self.C:g}, above about {enough:.2g}"
+                f"{advice}"
             )
 
     @property
