@@ -18,13 +18,25 @@ if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction, survival
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
-    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, MKLSurvival, calibrated
+    from .estimators import (
+        BayesianMKLClassifier,
+        BayesianMKLRegressor,
+        KernelSAMME,
+        KernelVoting,
+        MKLClassifier,
+        MKLOneClass,
+        MKLRegressor,
+        MKLSurvival,
+        calibrated,
+    )
     from .files import open_views, read_views, read_views_in_blocks
     from .reporting import report
     from .saving import load, predict_views, save
     from .views import stack_views
 
 __all__ = [
+    "BayesianMKLClassifier",
+    "BayesianMKLRegressor",
     "KernelSAMME",
     "KernelVoting",
     "MKLClassifier",
@@ -62,6 +74,8 @@ _PACKAGES = {
     "survival",
 }
 _HOMES = {
+    "BayesianMKLClassifier": "estimators",
+    "BayesianMKLRegressor": "estimators",
     "KernelSAMME": "estimators",
     "KernelVoting": "estimators",
     "MKLClassifier": "estimators",

@@ -1,5 +1,6 @@
 """The public estimators: check the input, let a combiner and a machine do the work, store the result."""
 
+from .bayesian import BayesianMKLClassifier, BayesianMKLRegressor
 from .calibration import calibrated
 from .classifier import MKLClassifier
 from .ensembles import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
@@ -8,6 +9,8 @@ from .regressor import MKLRegressor
 from .survival import MKLSurvival
 
 __all__ = [
+    "BayesianMKLClassifier",
+    "BayesianMKLRegressor",
     "KernelSAMME",
     "KernelVoting",
     "MKLClassifier",

@@ -68,8 +68,9 @@ _MODULES = {
     "combiners.localized": "ExplicitGates GatedStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
-    "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor MKLSurvival "
-    "SparseLargeMarginClassifier",
+    "estimators": "BayesianMKLClassifier BayesianMKLRegressor KernelSAMME KernelVoting MKLClassifier MKLOneClass "
+    "MKLRegressor MKLSurvival SparseLargeMarginClassifier",
+    "estimators.bayesian": "FittedPosterior",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",
