@@ -282,7 +282,7 @@ def test_means_agree_with_a_gibbs_sampler(name):
     print(f"\n{name}: decision values correlate by {correlation:.3f}, ours are {slope:.2f} of the sampler's; ratios of")
     print(f"standard deviations: weights {ratio.round(2)}, decision values {values:.2f}")
     assert correlation > (0.99 if q is None else 0.95 if q == 2 else 0.85)
-    assert 0.9 < slope < 1.1 if q is None else 0.3 < slope < 1.1
+    assert 0.9 < slope < 1.1 if q is None else 0.3 < slope < 1.5
     assert ratio[0] < 1.0 and values < 1.0
     if q is None:
         assert np.sqrt(np.mean((own - exact) ** 2)) < 0.3 * draws.std(axis=0).mean()

@@ -35,6 +35,7 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
 from ..kernels import KernelStack
@@ -245,7 +246,7 @@ class BayesianMKL(FittedStack, KernelParameters):
 
     def _moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the decision values, each of shape (n_samples, n_outputs)."""
-        self._new_views(X)  # an error before the work, where there is one
+        check_is_fitted(self)
         factors = self._posterior.factors()
         found = self._by_sample(X, lambda cross: self._posterior.moments(cross, factors))
         means, variance = np.hsplit(found, 2)
@@ -388,7 +389,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest probability."""
-        if len(getattr(self, "classes_", ())) == 2:
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
             return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
@@ -497,9 +499,10 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         )
 
     def _likelihood(self, given: SimpleNamespace, y: Any, n_samples: int) -> Noise:
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        shape = np.asarray(y).shape
+        if len(shape) == 2 and shape[1] > 1:
             raise ValueError(
-                f"{type(self).__name__} takes one target, but y has {np.shape(y)[1]} columns; fit one model for each "
+                f"{type(self).__name__} takes one target, but y has {shape[1]} columns; fit one model for each "
                 "(sklearn.multioutput.MultiOutputRegressor), or use MKLRegressor"
             )
         y = check_numeric_target(self, check_target(self, y, n_samples), n_samples)[0]
