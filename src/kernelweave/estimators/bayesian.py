@@ -225,7 +225,8 @@ class BayesianMKL(FittedStack, KernelParameters):
         self.intercept_ = self._in_units(posterior.weights[P:]) + self._offset()
         self.history_ = pd.DataFrame(history)
         self.lower_bound_, self.n_iter_ = float(history[-1]["bound"]), len(history)
-        self._state = stack.restrict(np.arange(stack.n_samples), self._active())
+        self.support_ = np.arange(stack.n_samples)
+        self._state = stack.restrict(self.support_, self._active())
 
     def _active(self) -> np.ndarray:
         return np.ones(len(self.kernels_), dtype=bool)
@@ -310,6 +311,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Mean and standard deviation of the weights e. All signs of e and a together are arbitrary.
     dual_coef_ : ndarray of shape (n_outputs, n_samples)
         Means of a: one row for two classes, else one for each class.
+    support_ : ndarray of int
+        The samples that `dual_coef_` belongs to: all training samples.
     intercept_ : ndarray of shape (n_outputs,)
         Means of b.
     lower_bound_ : float
@@ -422,7 +425,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
 
     Attributes
     ----------
-    kernel_weights_, kernel_weights_std_, lower_bound_, history_, n_iter_
+    kernel_weights_, kernel_weights_std_, support_, lower_bound_, history_, n_iter_
         As in `BayesianMKLClassifier`; the bound is that of the scaled y.
     dual_coef_ : ndarray of shape (1, n_samples)
         Means of a, in units of y.
