@@ -9,7 +9,17 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, estimators, reduction
+from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    KernelSAMME,
+    KernelVoting,
+    MKLClassifier,
+    MKLOneClass,
+    MKLRegressor,
+    estimators,
+    reduction,
+)
 from kernelweave.combiners import ConvexMKL, Projected
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import Function, Gaussian, Linear
@@ -50,6 +60,8 @@ MODELS = [
     KernelVoting([Function(failing), Linear()]),
     KernelSAMME([Linear(), Function(failing)]),
     SparseLargeMarginClassifier(3),
+    BayesianMKLClassifier([Linear(), Function(failing)]),
+    BayesianMKLRegressor([Linear(), Function(failing)]),
     MKLDR([Linear(), Function(failing)]),
     KernelFisher(Function(failing)),
     KernelPLS(Function(failing)),

@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, stack_views
+from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    KernelSAMME,
+    KernelVoting,
+    MKLClassifier,
+    MKLOneClass,
+    MKLRegressor,
+    stack_views,
+)
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 from kernelweave.reduction import MKLDR, KernelFisher, LeadingComponents, LocalFisher, SubspaceKernel
@@ -20,6 +29,8 @@ SUPERVISED = [
     MKLRegressor(),
     KernelVoting(),
     KernelSAMME(),
+    BayesianMKLClassifier(),
+    BayesianMKLRegressor(),
     SparseLargeMarginClassifier(3),
     MKLDR(),
     KernelFisher(),

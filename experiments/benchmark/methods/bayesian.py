@@ -1,8 +1,8 @@
 """A posterior over kernel weights (Gönen, 2012), whose probabilities are its own."""
 
 from experiments.benchmark.ingredients import kernels_of
-from kernelweave import BayesianMKLClassifier
 from kernelweave.compare import Problem
+from kernelweave.estimators import BayesianMKLClassifier
 
 NAME = "Bayesian"
 FAMILY = "kernelweave"

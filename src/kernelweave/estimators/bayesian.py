@@ -418,8 +418,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     Parameters
     ----------
     kernels, spread, coef_prior, weight_prior, normalize, tol, max_iter, verbose
-        As in `BayesianMKLClassifier`; `spread` is in units of the standard deviation of y. A small one fits the training
-        samples more closely, and makes standard deviations of predictions too small where y is noisy.
+        As in `BayesianMKLClassifier`; `spread` is in units of the standard deviation of y. A small one fits the
+        training samples more closely, and makes standard deviations of predictions too small where y is noisy.
     noise_prior : pair of float
         Shape and rate of the Gamma prior of the precision of the noise of y, in the same units.
 

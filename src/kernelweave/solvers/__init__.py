@@ -16,6 +16,7 @@ modules                         contents
 `embedding`                     graph embedding for dimensionality reduction
 `sums`, `elementwise`           sums, products and elementwise functions of stacks of kernel matrices
 `tiles`, `passes`               blocks of kernel values and gates, and losses in one read of explicit features
+`variational`                   a posterior over kernel weights, by a lower bound of the evidence
 `trees`                         sums of decision trees
 `base`, `compiled`              what solvers share, and the decorator of all compiled functions
 ==============================  =====================================================================================
