@@ -68,9 +68,9 @@ def tables(name: str) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray | N
         return None
     with np.load(path, allow_pickle=False) as data:
         y = data["y"]
-        views = {view: data[view].astype(float) for view in data.files if data[view].shape[:1] == y.shape}
+        views = {view: data[view] for view in data.files if data[view].ndim == 2 and len(data[view]) == len(y)}
         is_train = data["is_train"].astype(bool) if "is_train" in data.files else None
-    return {view: values for view, values in views.items() if values.ndim == 2}, y, is_train
+    return {view: values.astype(float) for view, values in views.items()}, y, is_train
 
 
 def kernels_of(views: dict[str, np.ndarray]) -> list[tuple[str, Any]]:

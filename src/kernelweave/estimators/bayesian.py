@@ -341,12 +341,12 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     --------
     >>> from kernelweave import BayesianMKLClassifier, datasets
     >>> from kernelweave.kernels import Gaussian
-    >>> X, y = datasets.load_multifeat(return_X_y=True)
-    >>> model = BayesianMKLClassifier([Gaussian("fac"), Gaussian("mor")]).fit(X[::20], y[::20])
+    >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    >>> model = BayesianMKLClassifier([Gaussian("fac"), Gaussian("kar")]).fit(X[::10], y[::10])
     >>> bool(model.score(X[5::20], y[5::20]) > 0.85)
     True
-    >>> model.predict_proba(X[:3]).shape
-    (3, 10)
+    >>> model.predict_proba(X[:3]).shape, model.kernel_weights_std_.shape
+    ((3, 2), (2,))
     """
 
     _saved = CLASS_LABELS
