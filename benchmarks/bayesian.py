@@ -79,7 +79,7 @@ def kernels_of(views: dict[str, np.ndarray]) -> list[tuple[str, Any]]:
     for view, values in views.items():
         found += [(f"{view} linear", Linear(view, transformer=StandardScaler()))]
         factors = (1.0,) if len(views) > 1 else (0.5, 1.0, 2.0)
-        width = np.sqrt(2.0 * values.shape[1])
+        width = np.sqrt(values.shape[1])  # the default of `Gaussian`
         found += [(f"{view} {f}", Gaussian(view, scale=f * width, transformer=StandardScaler())) for f in factors]
     return found
 

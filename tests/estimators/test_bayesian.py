@@ -29,8 +29,8 @@ MODELS = [(BayesianMKLClassifier, TWO), (BayesianMKLClassifier, THREE), (Bayesia
 @checks(
     [BayesianMKLClassifier(), BayesianMKLRegressor()],
     [
-        BayesianMKLClassifier([Linear(), Gaussian(scale=1.0)], spread=0.5, weight_prior=(1e-3, 1e-3)),
-        BayesianMKLRegressor([Linear(), Gaussian(scale=1.0)], spread=0.3),
+        BayesianMKLClassifier([Linear(), Gaussian(scale=1.0)], spread=0.5, weight_prior=(1e-3, 1e-3), tol=0.02),
+        BayesianMKLRegressor([Linear(), Gaussian(scale=1.0)], spread=0.3, tol=0.02),
     ],
 )
 def test_scikit_learn_convention(estimator, check):

@@ -69,7 +69,7 @@ def test_no_update_lowers_the_bound(q, kind):
         matrices, y = problem(q, n=14 + seed, P=1 if kind == "one kernel" else 3, seed=seed)
         posterior = Posterior(odd(kind, matrices), likelihood(y, q), spread, prior, ONE)
         bound = posterior.bound()
-        for _ in range(25):
+        for _ in range(15):
             for update in posterior.updates():
                 update()
                 before, bound = bound, posterior.bound()
@@ -246,10 +246,11 @@ def test_values_that_are_too_large():
         Posterior(np.full((1, 3, 3), 1e200), Labels(np.array([0, 1, 1]), 2), 0.1, ONE, ONE)
 
 
-SAMPLED = {  # q, n, noise of z, spread, priors of coefficients and of weights
-    "numbers": (None, 30, 0.3, 0.5, (10.0, 10.0), (10.0, 10.0)),
-    "two classes": (2, 60, 1.0, 0.1, (20.0, 2.0), (20.0, 20.0)),
-    "three classes": (3, 40, 1.0, 0.1, (20.0, 2.0), (20.0, 20.0)),
+SAMPLED = {  # q, n, noise of z, spread, priors of coefficients and of weights, least correlation of decision values
+    "numbers": (None, 30, 0.3, 0.5, (10.0, 10.0), (10.0, 10.0), 0.99),
+    "two classes": (2, 60, 1.0, 0.1, (20.0, 2.0), (20.0, 20.0), 0.95),
+    "two classes, default priors": (2, 60, 1.0, 0.1, ONE, ONE, 0.85),
+    "three classes": (3, 40, 1.0, 0.1, (20.0, 2.0), (20.0, 20.0), 0.85),
 }
 
 
@@ -260,7 +261,7 @@ def test_means_agree_with_a_gibbs_sampler(name):
 
     Of one chain, so limits are wide. What several classes have in common in f means nothing, and is taken away.
     """
-    q, n, noise, spread, coef_prior, weight_prior = SAMPLED[name]
+    q, n, noise, spread, coef_prior, weight_prior, least = SAMPLED[name]
     matrices, y = problem(q, n=n, noise=noise)
     posterior = Posterior(matrices, likelihood(y, q), spread, coef_prior, weight_prior)
     assert ascend(posterior, 1e-7, 5000)[1]
@@ -281,12 +282,12 @@ def test_means_agree_with_a_gibbs_sampler(name):
     correlation = np.corrcoef(own.ravel(), exact.ravel())[0, 1]
     print(f"\n{name}: decision values correlate by {correlation:.3f}, ours are {slope:.2f} of the sampler's; ratios of")
     print(f"standard deviations: weights {ratio.round(2)}, decision values {values:.2f}")
-    assert correlation > (0.99 if q is None else 0.95 if q == 2 else 0.85)
+    assert correlation > least
     assert 0.9 < slope < 1.1 if q is None else 0.3 < slope < 1.5
-    assert ratio[0] < 1.0 and values < 1.0
+    assert values < 1.0 and (ratio[0] < 1.0 or coef_prior == ONE)
     if q is None:
         assert np.sqrt(np.mean((own - exact) ** 2)) < 0.3 * draws.std(axis=0).mean()
-    if q == 2:
+    if q == 2 and coef_prior != ONE:
         assert_allclose(ndtr(draws).mean(axis=0), ndtr(own / np.sqrt(1.0 + _variance(posterior))), atol=0.15)
 
 
