@@ -1,4 +1,4 @@
-"""The posterior over kernel weights, timed and compared: ``python -m benchmarks.bayesian [time] [protein] [sets]``.
+"""The posterior over kernel weights: ``python -m benchmarks.bayesian [time] [protein] [sets] [numbers]``.
 
 - ``time``: the fit of `BayesianMKLClassifier` in units (one SVM on the mean kernel) on MULTIFEAT small-vs-large, six
   linear kernels, n = 667, Gram matrices excluded on both sides; and the accuracy on the other 1333 samples.
@@ -7,8 +7,10 @@
   loss and Brier score (the sum of squares over the classes), means over three splits with at most 300 training samples.
   C of `LpMKL` is chosen among 1, 10 and 100 by three folds, `spread` is the default or is chosen among 0.03, 0.1, 0.3
   and 1 by the log loss of three folds.
+- ``numbers``: `BayesianMKLRegressor` by `spread`, beside `MKLRegressor` with `LpMKL`: R2, the share of test samples
+  within 1.96 standard deviations, and their mean negative log density; 400 training and 600 test samples, three splits.
 
-`protein` and `sets` read the folder ``KERNELWEAVE_DATA``; a set that is not there is left out, with a word.
+`protein`, `sets` and `numbers` read the folder ``KERNELWEAVE_DATA``; a set that is not there is left out, with a word.
 """
 
 from __future__ import annotations
@@ -29,14 +31,21 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import interleaved, multifeat, quartiles, unit
-from kernelweave import BayesianMKLClassifier, MKLClassifier, calibrated, stack_views
+from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+    calibrated,
+    stack_views,
+)
 from kernelweave.combiners import LpMKL
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.solvers.variational import Labels, Posterior, ascend
 
 ONE = (1.0, 1.0)
 SETS = "wikipedia", "mnist4", "landuse21", "nutrimouse", "heart", "pima", "sonar"
-SPREADS = (0.03, 0.1, 0.3, 1.0)
+SPREADS, NUMBER_SPREADS = (0.03, 0.1, 0.3, 1.0), (0.1, 0.3, 0.5, 1.0, 2.0)
 
 
 def time_in_units(repeats: int = 15) -> None:
@@ -140,10 +149,34 @@ def compare(name: str, chosen: bool) -> None:
         print(f"{name:<12}{label:<26}{100 * accuracy:8.1f}{logs:10.3f}{brier:8.3f}{seconds:10.1f}", flush=True)
 
 
+def numbers(name: str) -> None:
+    """A line for each value of `spread`, and one for the support vector machine, on one set."""
+    found = tables(name)
+    if found is None:
+        return
+    views, y, _ = found
+    X, y, lines = stack_views(views), y.astype(float), {}
+    for seed in range(3):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, test_size=600, random_state=seed)
+        for spread in NUMBER_SPREADS:
+            model = BayesianMKLRegressor(kernels_of(views), spread=spread).fit(X_train, y_train)
+            mean, std = model.predict(X_test, return_std=True)
+            z = (y_test - mean) / std
+            density = np.mean(0.5 * z**2 + np.log(std) + 0.5 * np.log(2.0 * np.pi))
+            line = [model.score(X_test, y_test), np.mean(np.abs(z) < 1.96), density]
+            lines.setdefault(f"spread={spread:g}", []).append(line)
+        machine = MKLRegressor(kernels_of(views), LpMKL(), epsilon=0.1 * y_train.std())
+        search = GridSearchCV(machine, {"C": [y_train.std() * C for C in (0.3, 1.0, 10.0, 100.0)]}, cv=3)
+        lines.setdefault("LpMKL", []).append([search.fit(X_train, y_train).score(X_test, y_test), np.nan, np.nan])
+    for label, found_lines in lines.items():
+        score, share, density = np.mean(found_lines, axis=0)
+        print(f"{name:<12}{label:<16}{score:8.3f}{share:10.3f}{density:10.3f}", flush=True)
+
+
 def main() -> None:
     """Print the parts that were asked for, all by default."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=["time", "protein", "sets"])
+    parser.add_argument("parts", nargs="*", default=["time", "protein", "sets", "numbers"])
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--repeats", type=int, default=15)
     given = parser.parse_args()
@@ -157,6 +190,10 @@ def main() -> None:
             print(f"{'set':<12}{'model':<26}{'accuracy':>8}{'log loss':>10}{'Brier':>8}{'seconds':>10}")
             for name in given.sets:
                 compare(name, chosen=name not in ("landuse21",))
+        if "numbers" in given.parts:
+            print(f"{'set':<12}{'model':<16}{'R2':>8}{'within':>10}{'density':>10}")
+            for name in ("concrete", "winewhite"):
+                numbers(name)
 
 
 if __name__ == "__main__":
