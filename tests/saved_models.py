@@ -44,7 +44,13 @@ from kernelweave.combiners import (
     SparseMKL,
     WidthMKL,
 )
-from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
+from kernelweave.estimators import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    KernelSAMME,
+    KernelVoting,
+    SparseLargeMarginClassifier,
+)
 from kernelweave.kernels import (
     ChiSquared,
     Constant,
@@ -98,6 +104,7 @@ from saved_builders import (
     TARGETS,
     THREE,
     TWO,
+    VALUE,
     A,
     N,
     by_label,
@@ -121,6 +128,7 @@ from saved_recipes import RECIPES
 from saved_rivals import RIVALS
 
 # Kernels of three views, of which some samples lack one or two
+LACKING = np.where((np.arange(N) % 4 == 1)[:, None] & (np.arange(5) < 2), np.nan, A)
 COMPLETED = [Linear("u"), Gaussian("v"), Gaussian("u"), Linear("w")]
 INCOMPLETE = [(row, ["u__0", "u__1"]) for row in (3, 4, N + 1, N + 2)] + [
     (row, "w") for row in (4, 9, 10, N + 2, N + 5)
@@ -417,6 +425,12 @@ MODELS = {
         ColumnBoostingRegressor([Precomputed(GRAM)], C=10.0), *NUMBERED, y=TARGETS["first"]
     ),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
+    "bayesian, two classes": labelled(BayesianMKLClassifier(EMBEDDED, tol=0.01), y=TWO),
+    "bayesian, three classes": labelled(BayesianMKLClassifier(EMBEDDED, tol=0.01, spread=0.3)),
+    "bayesian, missing views": labelled(
+        BayesianMKLClassifier([Linear([0, 1]), Gaussian([2, 3, 4])], tol=0.01), LACKING
+    ),
+    "bayesian, numbers": labelled(BayesianMKLRegressor(EMBEDDED, tol=0.01), y=VALUE),
     **EXPLICIT,
     **PREPARED,
     **RECIPES,

@@ -14,6 +14,8 @@ from sklearn.decomposition import PCA
 
 from cases import run_all
 from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
     ColumnBoostingClassifier,
     ColumnBoostingRegressor,
     KernelSAMME,
@@ -183,6 +185,8 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (ColumnBoostingRegressor(TWO_KERNELS), ITSELF, X, Y),
     (KernelVoting(), ITSELF, X, Y),
     (KernelSAMME(), ITSELF, X, Y),
+    (BayesianMKLClassifier(tol=0.1), ITSELF, X, Y),
+    (BayesianMKLRegressor(tol=0.1), ITSELF, X, Y),
     (SparseLargeMarginClassifier(2, max_iter=3), ITSELF, X, Y),
     *((kernel, in_model, X, TWO) for kernel in (Linear(), Polynomial(), Gaussian(), Laplacian(), ChiSquared())),
     *((kernel, in_model, X, TWO) for kernel in (Distance(), Distance("cityblock"), Constant(2.0))),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import (
+        BayesianMKLClassifier,
+        BayesianMKLRegressor,
         ColumnBoostingClassifier,
         ColumnBoostingRegressor,
         KernelSAMME,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from .views import stack_views
 
 __all__ = [
+    "BayesianMKLClassifier",
+    "BayesianMKLRegressor",
     "ColumnBoostingClassifier",
     "ColumnBoostingRegressor",
     "KernelSAMME",
@@ -77,6 +81,8 @@ _PACKAGES = {
 _HOMES = {
     "ColumnBoostingClassifier": "estimators",
     "ColumnBoostingRegressor": "estimators",
+    "BayesianMKLClassifier": "estimators",
+    "BayesianMKLRegressor": "estimators",
     "KernelSAMME": "estimators",
     "KernelVoting": "estimators",
     "MKLClassifier": "estimators",

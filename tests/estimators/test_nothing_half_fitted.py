@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from conventions import NumericSurvival
 from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
     ColumnBoostingClassifier,
     ColumnBoostingRegressor,
     KernelSAMME,
@@ -64,6 +66,8 @@ MODELS = [
     KernelVoting([Function(failing), Linear()]),
     KernelSAMME([Linear(), Function(failing)]),
     SparseLargeMarginClassifier(3),
+    BayesianMKLClassifier([Linear(), Function(failing)]),
+    BayesianMKLRegressor([Linear(), Function(failing)]),
     MKLDR([Linear(), Function(failing)]),
     KernelFisher(Function(failing)),
     KernelPLS(Function(failing)),

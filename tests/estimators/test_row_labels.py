@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from kernelweave import (
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
     ColumnBoostingClassifier,
     ColumnBoostingRegressor,
     KernelSAMME,
@@ -31,6 +33,8 @@ SUPERVISED = [
     ColumnBoostingRegressor(),
     KernelVoting(),
     KernelSAMME(),
+    BayesianMKLClassifier(),
+    BayesianMKLRegressor(),
     SparseLargeMarginClassifier(3),
     MKLDR(),
     KernelFisher(),

@@ -1,5 +1,6 @@
 """The public estimators: check the input, let a combiner and a machine do the work, store the result."""
 
+from .bayesian import BayesianMKLClassifier, BayesianMKLRegressor
 from .boosting import ColumnBoostingClassifier, ColumnBoostingRegressor
 from .calibration import calibrated
 from .classifier import MKLClassifier
@@ -9,6 +10,8 @@ from .regressor import MKLRegressor
 from .survival import MKLSurvival
 
 __all__ = [
+    "BayesianMKLClassifier",
+    "BayesianMKLRegressor",
     "ColumnBoostingClassifier",
     "ColumnBoostingRegressor",
     "KernelSAMME",

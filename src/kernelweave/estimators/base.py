@@ -55,7 +55,7 @@ from ..validation.schemas import (
 from ..views import FetchedViews, Views
 from ..views.given import new_views
 from ..views.table import Fetch
-from .explanations import Explanations
+from .explanations import Explanations, labelled
 from .kernel_lists import KernelParameters
 from .progress import progress_bar
 from .samples import Samples, by_blocks, samples_of
@@ -142,11 +142,7 @@ class DecisionValues(Explanations, KernelParameters):
         return FetchedViews(new_views(self, X, self._kernel.reads()), fetch)
 
     def _labelled(self, values: np.ndarray, X: Any = None, names: list[str] | None = None) -> pd.DataFrame:
-        columns = pd.Index(self.kernel_names_ if names is None else names)
-        if values.ndim == 3:
-            columns = pd.MultiIndex.from_product([self._output_names(), columns], names=["output", "kernel"])
-            values = values.reshape(len(values), -1)
-        return pd.DataFrame(values, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
+        return labelled(values, self.kernel_names_ if names is None else names, self._output_names(), X)
 
     def prediction_cost(self, costs: Any = None) -> float:
         """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.

@@ -50,6 +50,15 @@ def part_names(terms: Iterable[str]) -> list[str]:
     return [*(f"{term} (view)" if term == INTERCEPT else term for term in terms), INTERCEPT]
 
 
+def labelled(values: np.ndarray, columns: list[str], outputs: list[Any], X: Any) -> pd.DataFrame:
+    """Values (n_samples, n_columns), or (n_samples, n_outputs, n_columns), with the row labels of X if it has any."""
+    index = pd.Index(columns)
+    if values.ndim == 3:
+        index = pd.MultiIndex.from_product([outputs, index], names=["output", "kernel"])
+        values = values.reshape(len(values), -1)
+    return pd.DataFrame(values, columns=index, index=X.index if isinstance(X, pd.DataFrame) else None)
+
+
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
     """Whether the combiner of an estimator supports a method, for `available_if`; see `Combiner.methods`."""
 

@@ -69,8 +69,9 @@ _MODULES = {
     "combiners.regional": "ExplicitRegions GivenRegions RegionalStack",
     "combiners.projected": "Layout ProjectedStack",
     "combiners.per_output": "OutputStates",
-    "estimators": "ColumnBoostingClassifier ColumnBoostingRegressor KernelSAMME KernelVoting MKLClassifier MKLOneClass "
-    "MKLRegressor MKLSurvival SparseLargeMarginClassifier",
+    "estimators": "BayesianMKLClassifier BayesianMKLRegressor ColumnBoostingClassifier ColumnBoostingRegressor "
+    "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor MKLSurvival SparseLargeMarginClassifier",
+    "estimators.bayesian": "FittedPosterior",
     "estimators.ensembles": "Discriminant",
     "reduction": "AKDAQR FromEstimator KernelFisher KernelOrthogonalCentroid KernelPLS LDAGraph LDEGraph LFDAGraph "
     "LPPGraph LocalFisher MFAGraph MKLDR PCAGraph SemiSupervisedGraph SubspaceKernel UserGraph",

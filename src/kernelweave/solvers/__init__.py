@@ -17,6 +17,7 @@ modules                         contents
 `embedding`                     graph embedding for dimensionality reduction
 `sums`                          sums, products and elementwise functions of stacks of kernel matrices
 `partitions`                    clusters of samples, and kernel weights learned with them
+`variational`                   a posterior over kernel weights, by a lower bound of the evidence
 `tiles`                         blocks of kernel values and gates, and losses in one read of explicit features
 `base`, `compiled`              what solvers share, and the decorator of all compiled functions
 ==============================  =====================================================================================
