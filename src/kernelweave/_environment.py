@@ -21,6 +21,7 @@ OPTIONAL = {
     "torch": "torch",
     "dask": "dask",
     "distributed": "dask",
+    "scikit-survival": "survival",
     "polars": "",
 }  # and the extra that has it
 

@@ -151,8 +151,8 @@ def test_constraints_are_on_parameters_and_their_defaults_fit(cls):
         assert default is inspect.Parameter.empty or constraint.accepts(default), name
 
 
-# Whole numbers, or something else with a check of its own: a number for each kernel, folds.
-OR_ELSE = {"cv", "min_weight", "n_components"}
+# Whole numbers, or something else with a check of its own: a number for each kernel, folds, columns.
+OR_ELSE = {"cv", "min_weight", "n_components", "regions"}
 
 
 @each("cls", list(public_classes(estimators, kernels, combiners, reduction)))

@@ -180,9 +180,9 @@ def selectors_of(kernels: Any) -> list[list[Any]]:
 
 
 def _selectors(kernel: Kernel) -> list[Any]:
-    if hasattr(kernel, "view"):
-        return [kernel.view]
     parts = [getattr(kernel, name) for name in ("first", "second") if hasattr(kernel, name)]
+    if not parts:
+        return [kernel.view] if hasattr(kernel, "view") else []
     return [each for part in parts for each in (_selectors(part) if isinstance(part, Kernel) else [part])]
 
 

@@ -70,7 +70,7 @@ class SurvivalMachine(Machine):
     >>> machine = SurvivalMachine(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, False, True]), cost=1.0)
     >>> solution = machine.solve(np.outer(x, x), tol=1e-8)
     >>> bool(solution.converged), np.round(np.outer(x, x) @ solution.coef[:, 0], 2)
-    (True, array([ 1.13,  0.57,  0.  , -0.57]))
+    (True, array([ 1.93,  0.97,  0.  , -0.97]))
     """
 
     n_outputs: int = 1

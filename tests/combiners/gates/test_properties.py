@@ -8,6 +8,7 @@ from gate_properties import check_gate
 from kernelweave import MKLClassifier
 from kernelweave.combiners import ClusterGate, Gate, GaussianGate, InstanceGate, Projected, Sigmoid, Softmax
 from kernelweave.combiners.gates import EvenGate
+from kernelweave.combiners.regional import GivenRegions
 from kernelweave.kernels import Gaussian
 from projected_problem import MISSING, A, B, X
 
@@ -25,7 +26,7 @@ def test_every_gate_of_the_package_is_here():
         return [*below, *([cls] if "__init__" in vars(cls) or not below else [])]
 
     ours = {cls for cls in ends(Gate) if cls.__module__.startswith("kernelweave.")}
-    assert ours == {type(gate) for gate in GATES}
+    assert ours - {GivenRegions} == {type(gate) for gate in GATES}  # those of `test_regional` take memberships only
 
 
 class WrongSlope(Softmax):
