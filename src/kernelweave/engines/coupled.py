@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..machines import DualTerms, Solution
+from ..machines.survival import solution_of
 from ..solvers.coupled import AtScores, curvature, plus, solve_coupled
 from .base import Engine
 from .memory import Block
@@ -149,16 +150,7 @@ def solve_on_features(
     point = None if start is None else space.at(start.coef)
     found = solve_coupled(space, machine, point, gap_tol=gap_tol, least=machine.least_gap, max_steps=max_steps)
     pulled = space.engine.sum(pull, -found.slope[:, None], space.amplitudes, space.n_features, NOTHING)
-    return Solution(
-        coef=found.point[0],
-        intercept=np.zeros(1),
-        objective=found.objective,
-        gap=found.gap,
-        violation=found.violation,
-        steps=found.steps,
-        converged=found.converged,
-        image=pulled,
-    )
+    return solution_of(found, pulled)
 
 
 def pulled_without_weights(kernel: Any, machine: Any, weights: np.ndarray, free: Amplitudes) -> np.ndarray:

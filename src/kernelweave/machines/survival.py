@@ -29,6 +29,7 @@ from ..solvers.coupled import (
     ComparablePairs,
     CoupledLoss,
     CoxLoss,
+    Found,
     InParts,
     RankingLoss,
     Whole,
@@ -151,16 +152,7 @@ class SurvivalMachine(Machine):
             point = space.of(first)
         limits: Any = {"least": self.least_gap, "max_steps": max_steps}
         found = solve_coupled(space, self, point, gap_tol=tol if gap_tol is None else gap_tol, **limits)
-        return Solution(
-            coef=found.point[0],
-            intercept=np.zeros(1),
-            objective=found.objective,
-            gap=found.gap,
-            violation=found.violation,
-            steps=found.steps,
-            converged=found.converged,
-            image=space.K.column(found.point[1], 0) if isinstance(space, InParts) else None,
-        )
+        return solution_of(found, space.K.column(found.point[1], 0) if isinstance(space, InParts) else None)
 
     def _space(self, K: Any) -> Whole:
         if not is_in_parts(K):
@@ -237,3 +229,16 @@ class SurvivalMachine(Machine):
         """The share of comparable pairs in the wrong order; 1/2 where there are none."""
         total = self.importance.sum()
         return float(self.importance @ self.losses(values) / total) if total > 0.0 else 0.5
+
+
+def solution_of(found: Found, image: Any) -> Solution:
+    return Solution(
+        coef=found.point[0],
+        intercept=np.zeros(1),
+        objective=found.objective,
+        gap=found.gap,
+        violation=found.violation,
+        steps=found.steps,
+        converged=found.converged,
+        image=image,
+    )
