@@ -193,7 +193,7 @@ class DualTerms:
         return xp.minimum(xp.maximum(free / self.quadratic, self.lower), self.upper)
 
     def worth(self, v: Any, z: Any) -> Any:
-        """z v - e |v| - h v^2 / 2, of which the loss is the largest value."""
+        """``z v - e |v| - h v^2 / 2``, of which the loss is the largest value."""
         worth = z * v - 0.5 * self.quadratic * v**2
         return worth - self.insensitivity * abs(v) if self.insensitivity else worth
 
