@@ -191,6 +191,16 @@ def test_a_device_is_refused():
         Projected(2).fit(stack, machine)
 
 
+def test_blocks_are_gone_through_in_tiles(monkeypatch):
+    kernels, found = [("a", Gaussian([0, 1, 2])), ("b", Gaussian([3, 4]))], []
+    for tile in (90, 7):
+        monkeypatch.setattr("kernelweave.stacks.localized.TILE", tile)
+        _, start, problem = problem_of(Projected(2, Softmax()), *stack_of(kernels, NystroemFeatures(20)))
+        position = np.concatenate([np.ones(problem.primal.shape[0] + 1), start.theta])
+        found.append(problem.primal(position)[1])
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
 def test_what_is_sent_to_blocks_pickles():
     kernels = [("a", Linear()), ("b", Gaussian()), ("c", Gaussian())]
     approximation = {"a": ExactFeatures(), "b": FourierFeatures(10), "c": NystroemFeatures(10)}

@@ -86,3 +86,10 @@ def test_no_samples():
     assert parts.images(nobody, None, np.ones((N, P, 1))).shape == (0, P, 1)
     assert not parts.images(None, nobody, np.ones((0, P, 1))).any()
     assert parts.sum_block(nobody, np.ones((0, P)), np.ones(P)).shape == (0, 0)
+
+
+def test_products_of_one_kernel_take_a_few_rows_at_a_time(matrices, monkeypatch):
+    monkeypatch.setattr("kernelweave.kernels.tiles.sources.TILE_VALUES", 7 * N)
+    coef = rng.normal(size=(N, 2))
+    for m, source in enumerate(parts_of("float64").sources):
+        np.testing.assert_allclose(source.times(None, None, coef), matrices[m] @ coef, atol=1e-10 * N)
