@@ -399,3 +399,12 @@ def test_operations_show_their_widths_only():
     chain = ChainOperation([KeepOperation(2), KeepOperation(2)])
     assert repr(chain) == "ChainOperation(n_in=2, n_out=2)" and not chain.takes_documents
     assert CountTermsOperation.takes_documents and not OneHotOperation.takes_documents
+
+
+def test_the_last_category_may_be_missing(tmp_path):
+    """Numbers of an encoder that has seen NaN, in which the categories of a file end."""
+    table = pd.DataFrame({"kind": np.tile([1.0, 2.0, np.nan], 10), "x": np.linspace(0.0, 1.0, 30)})
+    y = np.tile([0, 0, 1], 10)
+    model = MKLClassifier([Linear(["kind", "x"], transformer=OneHotEncoder(handle_unknown="ignore"))]).fit(table, y)
+    save(model, tmp_path / "model.kw")
+    np.testing.assert_array_equal(load(tmp_path / "model.kw").predict(table), model.predict(table))
