@@ -18,7 +18,7 @@ from kernelweave.recipes.kinds import column_kinds
 from kernelweave.recipes.leaks import copies_of_target
 from kernelweave.recipes.metrics import has_pairs, survival_scores
 from kernelweave.recipes.scoring import scoring_named
-from kernelweave.recipes.survival import SurvivalCalibration
+from kernelweave.recipes.search import SurvivalCalibration
 from kernelweave.survival import breslow, concordance, outcome
 from survival_cohort import cohort
 

@@ -29,8 +29,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from ..kernels import KernelStack, Precomputed
-from ..kernels.base import Kernel, ViewKernel, n_features_of
-from ..kernels.stack import check_sparse
+from ..kernels.base import Kernel, ViewKernel, check_sparse, n_features_of
 from ..kernels.vectors import squared_norms
 from ..solvers.tiles import standardize
 from ..validation import Choice, Constraints, Flag, Instance, Whole, blamed_on, check, check_parameters

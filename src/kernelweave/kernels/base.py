@@ -486,3 +486,23 @@ def _mirror(K: np.ndarray) -> None:
         K[first:last, last:] = K[last:, first:last].T
         corner = K[first:last, first:last]
         np.copyto(corner, corner.T.copy(), where=_ABOVE[: len(corner), : len(corner)])
+
+
+def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
+    """Refuse a kernel that makes samples sparse although neither those of the fit were nor its transformer did."""
+    parts = vars(kernel)
+    prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
+    if parts.get("sparse_") is True and not (
+        kernel.takes_sparse if prepared else _is_sparse(X, None if of_objects else parts.get("columns_"))
+    ):
+        refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
+    for name in ("first_", "second_", "kernel_"):
+        if isinstance(parts.get(name), Kernel):  # `kernel_` counts columns inside an object
+            check_sparse(parts[name], X, f"{path}.{name}", of_objects or name == "kernel_")
+
+
+def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
+    if sp.issparse(X):
+        return True
+    places = X.sparse_positions()
+    return len(places) > 0 if columns is None else bool(np.isin(columns, places).any())

@@ -24,21 +24,10 @@ from sklearn.base import clone
 from ..arrays import HOST, Place
 from ..solvers.sums import KernelBlock, sum_kernels
 from ..validation import Choice, check, shown
-from ..validation.schemas import (
-    Schema,
-    Sizes,
-    flags,
-    indices,
-    numbers,
-    object_of,
-    one_of,
-    refuse,
-    several,
-    text,
-)
+from ..validation.schemas import Schema, Sizes, flags, indices, numbers, object_of, one_of, refuse, several, text
 from ..views import Views, as_views
 from ..views.table import prefixes
-from .base import Kernel, Tile, ViewKernel, n_features_of, symmetric
+from .base import Kernel, Tile, check_sparse, n_features_of, symmetric
 from .distances import Distance
 from .normalization import Normalizer, Repair, finite, warn_if_lost
 from .precomputed import Precomputed
@@ -801,23 +790,3 @@ def feature_weights(stack: KernelStack, m: int, coef: np.ndarray) -> np.ndarray:
         mean = np.asarray(kernel.read(stack.reference)[0].T @ normalizer.weight_)
         return weights - mean[:, None] * coef[present].sum(axis=0)
     return weights
-
-
-def check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
-    """Refuse a kernel that makes samples sparse although neither those of the fit were nor its transformer did."""
-    parts = vars(kernel)
-    prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
-    if parts.get("sparse_") is True and not (
-        kernel.takes_sparse if prepared else _is_sparse(X, None if of_objects else parts.get("columns_"))
-    ):
-        refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
-    for name in ("first_", "second_", "kernel_"):
-        if isinstance(parts.get(name), Kernel):  # `kernel_` counts columns inside an object
-            check_sparse(parts[name], X, f"{path}.{name}", of_objects or name == "kernel_")
-
-
-def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
-    if sp.issparse(X):
-        return True
-    places = X.sparse_positions()
-    return len(places) > 0 if columns is None else bool(np.isin(columns, places).any())

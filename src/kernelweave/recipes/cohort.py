@@ -72,8 +72,7 @@ from .methods import (
     reason_against,
 )
 from .scoring import positive_place, scoring_named
-from .search import Calibration, known_fits
-from .survival import SurvivalCalibration
+from .search import Calibration, SurvivalCalibration, known_fits
 from .tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, is_outcome, outcomes_of
 
 _UNCALIBRATED = "this model was fitted with calibrate=False; set calibrate=True and fit it again"
@@ -456,7 +455,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         """The chance of no event until each time, of shape (n_samples, n_times), by a Cox model of the risks.
 
         It is fitted to risks of samples that the model was not fitted to, those of the inner folds
-        (`recipes.survival`), and is constant after the last of their events.
+        (`recipes.search`), and is constant after the last of their events.
 
         Parameters
         ----------

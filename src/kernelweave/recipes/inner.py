@@ -20,8 +20,7 @@ from .choice import Selection, chosen, class_offsets
 from .kinds import about_matrix
 from .layout import TableLayout
 from .methods import AUTO, FOLLOWS, QUICK_PARTS, TRIAL_TREES, ModelMaker, grid_of, method_names, portfolio
-from .search import Calibration, Candidate, Found, KnownFit, fitted, inner_splits, search
-from .survival import SurvivalCalibration
+from .search import Calibration, Candidate, Found, KnownFit, SurvivalCalibration, fitted, inner_splits, search
 from .tasks import SURVIVAL, TASKS
 from .values import LABELS_COUNT, CohortValues
 

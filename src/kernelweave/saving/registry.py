@@ -81,8 +81,7 @@ _MODULES = {
     "recipes.design": "Design",
     "recipes.drift": "PairStructure CohortSummary",
     "recipes.layout": "TableLayout ViewColumns",
-    "recipes.search": "Calibration",
-    "recipes.survival": "SurvivalCalibration",
+    "recipes.search": "Calibration SurvivalCalibration",
     "recipes.trees": "LinearScores TreeSum",
     "saving.documents": "CountTermsOperation WeighTermsOperation",
     "saving.operations": "ByColumnsOperation ChainOperation FillOperation FunctionOperation KeepOperation "
