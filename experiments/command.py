@@ -70,7 +70,12 @@ def _add_benchmark(commands: Any) -> None:
         "kernels that is there, under one budget. Each finished cell is stored; an interrupted run goes on where it\n"
         "stopped. docs/benchmark_enter.md has the rules and how to enter a method.",
     )
-    parser.add_argument("names", nargs="*", metavar="SET", help="data sets, or views, masked, kernels (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="SET",
+        help="data sets, or views, masked, kernels, survival, clusters (default: all)",
+    )
     parser.add_argument(
         "--methods",
         nargs="+",

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from rich.table import Table
 
 from experiments.benchmark.data_sets import DATA_SETS, choose_data_sets
 from experiments.benchmark.entries import Entry, choose_methods, is_there, list_methods, load_entry
-from experiments.benchmark.page.writing import write_benchmark_page
+from experiments.benchmark.page.tasks import task_sections
+from experiments.benchmark.page.writing import task_file, write_benchmark_page
 from experiments.benchmark.results import standings
 from experiments.benchmark.run import BenchmarkOutcome, load_cells, run_benchmark
+from experiments.benchmark.tasks.task import TASKS, find_task, run_task, save_task
 from kernelweave.cli.messages import GOES_ON, INTERRUPTED, counting, listed, one_line, say
 from kernelweave.datasets import list_datasets
 from kernelweave.engines.dask import connected
@@ -31,19 +34,25 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.list:
         return _print_lists(chosen.data)
     until = None if chosen.max_time is None else time.monotonic() + chosen.max_time
+    names = [name for name in chosen.names if name not in TASKS]
+    tasks = [name for name in chosen.names if name in TASKS]
+    if not chosen.names and chosen.methods is None and not chosen.entry and not chosen.quick:
+        tasks = list(TASKS)
     try:
-        outcome = _outcome(chosen, until)
+        if names or not chosen.names:
+            _show(_outcome(chosen, names, until))
+        for name in tasks:
+            _run_task(chosen, name, until)
     except KeyboardInterrupt:
         print(GOES_ON, file=sys.stderr)
         return INTERRUPTED
-    _show(outcome)
     if chosen.page is not None:
         _write_page(chosen)
     return 0
 
 
-def _outcome(chosen: argparse.Namespace, until: float | None) -> BenchmarkOutcome:
-    data_sets = choose_data_sets(chosen.names)
+def _outcome(chosen: argparse.Namespace, names: list[str], until: float | None) -> BenchmarkOutcome:
+    data_sets = choose_data_sets(names)
     entries = [load_entry(path) for path in chosen.entry]
     methods = [*entries, *_methods(chosen, entries)]
     say([f"{len(methods)} methods on {len(data_sets)} data sets, {chosen.splits} splits each."])
@@ -63,6 +72,21 @@ def _outcome(chosen: argparse.Namespace, until: float | None) -> BenchmarkOutcom
             client=client,
             progress=progress,
         )
+
+
+def _run_task(chosen: argparse.Namespace, name: str, until: float | None) -> None:
+    """Run a task beside classification, print its sections, and keep its cells where the page is written."""
+    task = find_task(name)
+    say([f"{name}: {len(task.methods)} methods on {len(task.sets)} data sets, {task.n_folds} {task.fold_name}s each."])
+    with counting(name, 40) as progress:
+        cells, absent = run_task(
+            task, output=chosen.output, data_home=chosen.data, n_jobs=chosen.jobs, until=until, progress=progress
+        )
+    say([f"left out: {reason}" for reason in absent])
+    if len(cells):
+        say(task_sections(task, cells))
+        if chosen.page is not None:
+            save_task(cells, task_file(chosen.page, name))
 
 
 def _methods(chosen: argparse.Namespace, entries: list[Entry]) -> list[Entry]:
@@ -118,6 +142,10 @@ def _print_lists(data_home: Path | None) -> int:
     for row in DATA_SETS.values():
         table.add_row(row.name, row.kind, "there" if available[row.dataset] else "absent")
     methods = Table("method", "family", "package", title="Methods")
+    for name in TASKS:
+        for own in find_task(name).sets:
+            is_here = available[DATA_SETS[own].dataset] if own in DATA_SETS else find_spec("sksurv") is not None
+            table.add_row(own, name, "there" if is_here else "absent")
     for entry in list_methods():
         methods.add_row(entry.name, entry.family, "there" if is_there(entry) else "not installed")
     console = Console()

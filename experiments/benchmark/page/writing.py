@@ -37,9 +37,11 @@ from experiments.benchmark.page.tables import (
     overall_table,
     sets_table,
 )
+from experiments.benchmark.page.tasks import task_sections
 from experiments.benchmark.results import save_results
 from experiments.benchmark.run import MAX_SECONDS, QUICK_SECONDS, SPLITS
 from experiments.benchmark.selection import BUDGET, FOLDS
+from experiments.benchmark.tasks.task import TASKS, find_task, read_task
 from kernelweave.compare.cells import write_atomically
 
 _LEGEND = """| column | meaning |
@@ -137,7 +139,8 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
         *_run(cells, shared, path),
         *_tables(shared, rankings),
         *_failures(cells),
-        *_missing(cells),
+        *_tasks(path),
+        *_missing(cells, path),
     ]
     write_atomically(path, "\n\n".join(parts) + "\n")
     return [path, *files, *(path.parent / link for link in pictures.values())]
@@ -270,7 +273,25 @@ def _failures(cells: pd.DataFrame) -> list[str]:
     return ["## Failures", failures_table(failed)]
 
 
-def _missing(cells: pd.DataFrame) -> list[str]:
+def task_file(page: Any, name: str) -> Path:
+    """Where the cells of a task lie beside a page, from which its section is written.
+
+    Parameters
+    ----------
+    page : path
+    name : str
+        One of `TASKS`.
+    """
+    return Path(page).with_suffix("") / f"{name}.json"
+
+
+def _tasks(page: Path) -> list[str]:
+    files = {name: task_file(page, name) for name in TASKS}
+    found = {name: read_task(file) for name, file in files.items() if file.exists()}
+    return [part for name, cells in found.items() for part in task_sections(find_task(name), cells)]
+
+
+def _missing(cells: pd.DataFrame, page: Path) -> list[str]:
     sets = [name for name in DATA_SETS if name not in set(cells["set"])]
     methods = [entry.name for entry in list_methods() if entry.name not in set(cells["method"])]
     said = []
@@ -278,6 +299,7 @@ def _missing(cells: pd.DataFrame) -> list[str]:
         said.append(f"Data sets of the benchmark that were not run: {', '.join(escaped(name) for name in sets)}.")
     if methods:
         said.append(f"Methods of the benchmark that were not run: {listed(methods)}.")
+    said += [f"The task {name} was not run." for name in TASKS if not task_file(page, name).exists()]
     return ["## What is missing", *(said or ["Nothing: all methods were run on all data sets of the benchmark."])]
 
 

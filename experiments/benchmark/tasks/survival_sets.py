@@ -1,4 +1,4 @@
-"""Data sets with times to an event, which scikit-survival's package ships: ``python -m benchmarks.survival_sets``.
+"""Data sets with times to an event, which scikit-survival's package ships.
 
 `load` returns a table with columns ``view__column`` and the outcomes. Views are what is measured together:
 
@@ -121,7 +121,7 @@ def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if len(table) > N_MOST:
         drawn = np.sort(np.random.RandomState(0).choice(len(table), N_MOST, replace=False))
         table, event, time = table.iloc[drawn], event[drawn], time[drawn]
-    X = stack_views({view: _numbers(table[columns], given.scores) for view, columns in views.items()})
+    X: Any = stack_views({view: _numbers(table[columns], given.scores) for view, columns in views.items()})
     return X.reset_index(drop=True), outcome(time, event)
 
 
@@ -138,15 +138,3 @@ def _numbers(table: pd.DataFrame, scores: Sequence[str]) -> pd.DataFrame:
         if numbers.isna().any():
             columns[f"{name}_missing"] = numbers.isna().astype(float)
     return pd.DataFrame(columns)
-
-
-def main() -> None:
-    for name in SETS:
-        X, y = load(name)
-        widths = X.columns.str.partition("__").get_level_values(0).value_counts(sort=False)
-        views = ", ".join(f"{view} {width}" for view, width in widths.items())
-        print(f"{name:14} {len(X):5} samples, {y['event'].sum():4} events; columns: {views}")
-
-
-if __name__ == "__main__":
-    main()

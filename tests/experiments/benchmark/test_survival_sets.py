@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.survival_sets import SETS, load
 
+from experiments.benchmark.tasks.survival_sets import SETS, load
 from kernelweave.survival import times_and_events
 
 datasets = pytest.importorskip("sksurv.datasets")

@@ -1,55 +1,51 @@
-"""Clusters of several views against the classes: ``python -m benchmarks.cluster [--sets NAME ...] [--seeds 3]``.
+"""Clusters of several views against the classes, which no method sees.
 
 `KernelKMeans` in its four forms of weights against spectral clustering of the mean kernel, k-means on standardised
-columns and similarity network fusion, on data sets with several views: all of them where `KERNELWEAVE_DATA` is a folder
-that has them, else the embedded MULTIFEAT. At most 2000 samples, drawn by a fixed seed; the number of clusters is that
-of the classes, which no method sees. Dense views are standardised and have a Gaussian kernel of default width, sparse
-ones TF-IDF and the cosine. A figure is 100 times the mean over the seeds of the starts, with one draw of the samples.
-
-With one BLAS thread (``OPENBLAS_NUM_THREADS=1``) it takes a quarter of an hour.
+columns and similarity network fusion, on the benchmark's data sets of several views: at most 2000 samples, drawn by a
+fixed seed, and as many clusters as classes. Dense views are standardised and have a Gaussian kernel of default width,
+sparse ones TF-IDF and the cosine.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.recipe_sets import raw
+from experiments.benchmark.data_sets import DATA_SETS, DENSE_VIEWS, SPARSE_VIEWS
+from experiments.benchmark.ingredients import view_block
+from experiments.benchmark.tasks.task import OURS, RIVAL, Score, Task
 from kernelweave.cluster import KernelKMeans
+from kernelweave.compare.cells import data_digest
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.views import stack_views
 
-SETS = (
-    *("multifeat", "protein_fold", "landuse21", "cub10", "pie10", "wikipedia", "mnist4", "ccv"),
-    *("cora", "movies", "ngs", "reuters1200", "nutrimouse"),
-)
-MOST = 2000
-SCORES = {"NMI": normalized_mutual_info_score, "ARI": adjusted_rand_score}
+MOST, SEEDS = 2000, 3
 NEIGHBOURS, STEPS, WIDTH = 20, 20, 0.5  # K, t and mu that Wang et al. take
+WEIGHTS = ("mean", "min-max", "min-min", "localized")
+
+Prepared = tuple[dict[str, Any], np.ndarray]
 
 
-def prepared(name: str) -> tuple[dict[str, Any], np.ndarray]:
+def _load(name: str, data_home: Any) -> Prepared:
     """Standardised views and TF-IDF of at most 2000 samples, and their classes."""
-    views, y, _ = raw(name)
-    rows = np.sort(np.random.RandomState(0).permutation(len(y))[:MOST])
+    problem = DATA_SETS[name](data_home)
+    rows = np.sort(np.random.RandomState(0).permutation(len(problem.y))[:MOST])
     found = {}
-    for view, values in views.items():
+    for view in problem.views:
+        values = view_block(problem.X, view)[0]
         if sp.issparse(values):
             found[view] = TfidfTransformer().fit_transform(sp.csr_matrix(values)[rows])
         else:
-            found[view] = np.nan_to_num(StandardScaler().fit_transform(np.asarray(values, dtype=float)[rows]))
-    return found, np.unique(np.asarray(y)[rows], return_inverse=True)[1]
+            found[view] = np.nan_to_num(StandardScaler().fit_transform(values[rows]))
+    return found, np.unique(np.asarray(problem.y)[rows], return_inverse=True)[1]
 
 
 def fused(affinities: list[np.ndarray]) -> np.ndarray:
@@ -104,7 +100,7 @@ def _squares(values: Any) -> np.ndarray:
     return lengths[:, None] + lengths - 2.0 * products
 
 
-def methods(views: dict[str, Any], n_clusters: int) -> dict[str, Callable[[int], np.ndarray]]:
+def _methods(views: dict[str, Any], n_clusters: int) -> dict[str, Callable[[int], np.ndarray]]:
     """By name a function from a seed to labels."""
     kernels = [(name, Linear(name) if sp.issparse(own) else Gaussian(name)) for name, own in views.items()]
     X = stack_views(views)
@@ -124,7 +120,7 @@ def methods(views: dict[str, Any], n_clusters: int) -> dict[str, Callable[[int],
     def fusion(seed: int) -> np.ndarray:
         return _spectral(fused([affinity(_squares(own)) for own in views.values()]), n_clusters, seed)
 
-    own = {weights: ours(weights) for weights in ("mean", "min-max", "min-min", "localized")}
+    own = {weights: ours(weights) for weights in WEIGHTS}
     return own | {"spectral": spectral, "k-means": k_means, "SNF": fusion}
 
 
@@ -133,48 +129,32 @@ def _spectral(W: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     return model.fit_predict(np.maximum(W, 0.0))
 
 
-def cells(name: str, n_seeds: int) -> list[dict[str, Any]]:
-    """NMI, ARI and seconds of each method on one set."""
-    views, y = prepared(name)
-    found = []
-    for method, labels_of in methods(views, int(y.max()) + 1).items():
-        begin = time.perf_counter()
-        labels = [labels_of(seed) for seed in range(n_seeds)]
-        seconds = (time.perf_counter() - begin) / n_seeds
-        scores = {score: 100.0 * np.mean([of(y, each) for each in labels]) for score, of in SCORES.items()}
-        found.append({"set": name, "n": len(y), "classes": y.max() + 1, "method": method, "s": seconds, **scores})
-    return found
+def _digest(data: Prepared) -> str:
+    return " ".join(data_digest(own, data[1]) for own in data[0].values())
 
 
-def main() -> None:
-    """Print the tables of the guide."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sets", nargs="*", default=SETS)
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    found: list[dict[str, Any]] = []
-    for name in given.sets:
-        try:
-            found += cells(name, given.seeds)
-        except FileNotFoundError as missing:
-            print(f"{name} is left out: {str(missing).partition(';')[0]}")
-    table = pd.DataFrame(found)
-    order = list(dict.fromkeys(table["method"]))
-    sizes = table.groupby("set", sort=False)[["n", "classes"]].first()
-    for score in SCORES:
-        wide = table.pivot(index="set", columns="method", values=score).loc[sizes.index, order]
-        print(f"\n| {score} x 100 | n | classes | {' | '.join(order)} |\n|---|{'---:|' * (len(order) + 2)}")
-        for name, row in wide.iterrows():
-            best = row.max()
-            shown = [f"**{value:.1f}**" if value > best - 0.05 else f"{value:.1f}" for value in row]
-            print(f"| {name} | {sizes.loc[name, 'n']} | {sizes.loc[name, 'classes']} | {' | '.join(shown)} |")
-        ranks = wide.rank(axis=1, ascending=False)
-        print(f"| mean | | | {' | '.join(f'{value:.1f}' for value in wide.mean())} |")
-        print(f"| mean rank | | | {' | '.join(f'{value:.1f}' for value in ranks.mean())} |")
-    seconds = table.pivot(index="set", columns="method", values="s")[order].median()
-    print(f"| median seconds | | | {' | '.join(f'{value:.1f}' for value in seconds)} |")
+def _measure(data: Prepared, method: str, seed: int) -> dict[str, float]:
+    views, y = data
+    labels_of = _methods(views, int(y.max()) + 1)[method]
+    begin = time.process_time()
+    labels = labels_of(seed)
+    seconds = time.process_time() - begin
+    agreement = {"ARI": adjusted_rand_score(y, labels), "NMI": normalized_mutual_info_score(y, labels)}
+    return {name: 100.0 * float(value) for name, value in agreement.items()} | {"seconds": seconds}
 
 
-if __name__ == "__main__":
-    main()
+TASK = Task(
+    "clusters",
+    title="Clusters",
+    named="mean",
+    named_as="what `KernelKMeans` does by default, equal weights",
+    sets=(*DENSE_VIEWS, *SPARSE_VIEWS),
+    methods={name: OURS for name in WEIGHTS} | {name: RIVAL for name in ("spectral", "k-means", "SNF")},
+    n_folds=SEEDS,
+    fold_name="seed",
+    scores=(Score("ARI", "Adjusted Rand index x 100"), Score("NMI", "Normalised mutual information x 100")),
+    load=_load,
+    digest=_digest,
+    size=lambda data: len(data[1]),
+    measure=_measure,
+)
