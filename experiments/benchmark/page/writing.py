@@ -23,6 +23,7 @@ from experiments.benchmark.page.findings import (
     lead_sentences,
     leads,
     listed,
+    named_against_best,
     named_sentences,
     standing_sentences,
 )
@@ -131,7 +132,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
     save_results(cells, files[0])
     pictures = _draw(shared, rankings, folder) if find_spec("matplotlib") is not None else {}
     parts = [
-        *_head(cells, path),
+        *_head(cells, path, named_against_best(rankings[None], shared.families, NAMED)),
         *_findings(shared, rankings, found),
         *_overall(shared, rankings[None], pictures),
         *_by_kind(rankings, pictures),
@@ -146,7 +147,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
     return [path, *files, *(path.parent / link for link in pictures.values())]
 
 
-def _head(cells: pd.DataFrame, path: Path) -> list[str]:
+def _head(cells: pd.DataFrame, path: Path, first: str | None) -> list[str]:
     about = cells.attrs.get("about", {})
     made = [f"Kernelweave {about['version']}"] if "version" in about else []
     made += [f"the last cell of {about['date']}"] if "date" in about else []
@@ -164,7 +165,7 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
         said.insert(1, f"{italic(NAMED)} is what `CohortModel` does by default: it chooses by inner validation.")
     if about.get("quick"):
         said.insert(1, "**This is a quick run: few training samples and little time.**")
-    return ["# Benchmark: kernels over several views", "\n".join(said)]
+    return ["# Benchmark: kernels over several views", *([first] if first else []), "\n".join(said)]
 
 
 def _findings(shared: SharedCells, rankings: dict[str | None, Ranking], found: list[Lead]) -> list[str]:
@@ -173,12 +174,11 @@ def _findings(shared: SharedCells, rankings: dict[str | None, Ranking], found: l
     said += standing_sentences(ranking, shared.families) if len(ranking.mean) else []
     said += lead_sentences(found) if found else []
     for kind in KINDS if len(rankings) > 2 else ():
-        own = [lead for lead in found if shared.kinds[lead.row] == kind]
         if kind in rankings and len(rankings[kind].mean):
             mean = rankings[kind].mean
             best = f"{_KIND_TITLES[kind]}: the best mean rank is that of {italic(mean.index[0])} ({mean.iloc[0]:.2f})"
             best += f"; {italic(NAMED)} has {mean[NAMED]:.2f}." if NAMED in mean.index[1:] else "."
-            said.append(f"{best} {count_words(own)}." if own else best)
+            said.append(best)
     said += baseline_sentences(ranking, NAMED)
     if len(ranking.mean):
         seconds, stored = (mean_over_sets(shared, ranking, column) for column in ("seconds", "stored"))
@@ -222,7 +222,7 @@ def _by_kind(rankings: dict[str | None, Ranking], pictures: dict[str, str]) -> l
 def _where_others_win(shared: SharedCells, found: list[Lead]) -> list[str]:
     n_ours = sum(family == OURS for family in shared.families.values())
     words = _LEADS.format(n_ours=n_ours, n_others=len(shared.families) - n_ours)
-    return ["## Where others win", words, leads_table(found)] if found else []
+    return ["## Where others win", f"{words} {count_words(found)}.", leads_table(found)] if found else []
 
 
 def _run(cells: pd.DataFrame, shared: SharedCells, page: Path) -> list[str]:
