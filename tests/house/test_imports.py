@@ -47,7 +47,8 @@ ALLOWED = {
     "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "compare", "_version", "survival", *BELOW, *WORK},
 }
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"  # beside the library, which never imports it
-BY_EXPERIMENTS = FRAMES | {"rich", "__version__", "stack_views", "experiments", "compare", "cli", *BELOW, *WORK}
+BY_EXPERIMENTS = FRAMES | {"rich", "__version__", "stack_views", "experiments", "compare", "cli"}
+BY_EXPERIMENTS |= {"survival", "cluster", *BELOW, *WORK}
 STANDARD = sys.stdlib_module_names
 FOR_ALL = {"_extras", "_warnings", "validation"}
 

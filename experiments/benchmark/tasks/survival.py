@@ -22,10 +22,10 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.benchmark.tasks.survival_sets import SETS, load
 from experiments.benchmark.tasks.task import OURS, RIVAL, Score, Task
-from kernelweave import MKLSurvival
 from kernelweave._extras import optional
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean
 from kernelweave.compare.cells import data_digest
+from kernelweave.estimators import MKLSurvival
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
 from kernelweave.survival import concordance, integrated_brier_score, kaplan_meier
