@@ -142,3 +142,13 @@ def test_similarity_matrices_are_views_of_kernel_methods_only():
     assert model.kinds["kin"] == "left out"
     model.fit(declared.problem.X, declared.problem.y)
     assert model.views == ["rna", "lab", "sites"]
+
+
+def test_a_view_that_the_recommended_method_never_reads_has_no_numbers(tmp_path):
+    X, y = tables(60)
+    K = pd.DataFrame(np.eye(60) + 0.1, X.index, X.index)
+    declared = declare(X.assign(kin=X.index), y, matrices={"kin": K}, methods=["linear"], folds=2, quick=True)
+    outcome = gather(measure_row(declared.comparison, ROW, tmp_path), declared.labels)
+    measured = measure_row(view_comparison(declared, "linear"), module.ROW, tmp_path)
+    table = scores_of_views(outcome, declared, measured).table
+    assert table.loc["kin"].isna().all() and table.loc["rna", ["loss", "permuted"]].notna().all()

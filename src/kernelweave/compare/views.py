@@ -138,11 +138,14 @@ def _add_losses(
 def _predictions(
     outcome: CompareOutcome, measured: MeasuredRow, contender: str, view: str | None = None
 ) -> OutOfFold | None:
-    """The predictions of a cell in all folds that count; None where one is missing or has failed."""
+    """The predictions of a cell in all folds that count; None where one is missing, failed or reads no such view."""
     cells = [measured.cells.get((contender, fold)) for fold in outcome.folds]
     if any(cell is None or "failed" in cell[0] for cell in cells):
         return None
-    records = [cell[0] if view is None else cell[0][_EXCHANGED][view] for cell in cells if cell is not None]
+    whole = [cell[0] for cell in cells if cell is not None]
+    if view is not None and any(view not in record[_EXCHANGED] for record in whole):
+        return None
+    records = whole if view is None else [record[_EXCHANGED][view] for record in whole]
     return OutOfFold.of([measured.splits[fold] for fold in outcome.folds], records, outcome.folds)
 
 
