@@ -32,13 +32,14 @@ from experiments.fold import Fold
 from experiments.outcome import CollectionOutcome, Outcome, gather_outcome, mean_validation
 from kernelweave import __version__
 from kernelweave.compare import Comparison, ComparisonOutcome, run_comparison
-from kernelweave.compare.cells import Cells, CellStore, Progress, data_digest, measure_cells
+from kernelweave.compare.cells import Cells, CellStore, Progress, measure_cells
 from kernelweave.compare.workers import FoldsOnCluster, FoldSource, Records
 from kernelweave.datasets import load_dataset
 from kernelweave.datasets.loading import data_folder
 from kernelweave.machines import BinaryMachine
 from kernelweave.model_selection import Split
 from kernelweave.model_selection.response_surfaces import check_factors, minimize_response
+from kernelweave.views.digests import data_digest
 
 
 def search_surface(

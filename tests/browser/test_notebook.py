@@ -40,7 +40,7 @@ def test_two_reports_in_one_notebook(visit, width):
     hosts = page.locator("[data-kernelweave-report]")
     assert hosts.count() == 2
     for host in hosts.all():
-        assert host.locator("section").count() == 8
+        assert host.locator("section").count() == 9
         assert host.locator("svg.chart:visible").count() == 7
         assert host.locator("table").first.is_visible()  # styles of the notebook stay outside
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -70,7 +70,7 @@ def test_the_same_cell_run_again(visit):
         const script = document.createElement('script');
         script.textContent = cell.querySelector('script').textContent;
         cell.querySelector('script').replaceWith(script); }""")
-    assert page.locator(".cell").first.locator("section").count() == 8
+    assert page.locator(".cell").first.locator("section").count() == 9
     page.locator(".cell").nth(1).locator("thead button").first.click()
     assert page.locator(".cell").nth(1).locator("th[aria-sort=ascending]").count() == 1
 

@@ -13,7 +13,7 @@ from kernelweave.reporting.page import Report
 from reporting.pages import NASTY, large, nasty, usual
 
 WIDTHS = (360, 820, 1400)
-SECTIONS = ["methods", "views", "weights", "gates", "contributions", "certificates", "data", "cite"]
+SECTIONS = ["methods", "views", "weights", "gates", "contributions", "certificates", "data", "cite", "how-it-was-made"]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_colours_have_contrast(visit, html, scheme):
     page = visit(html["usual"], color_scheme=scheme).page
     back = computed(page.locator(".report"), "background-color")
     assert (luminance(back) < 0.05) == (scheme == "dark")
-    for selector in (".lead", ".text", "td", ".note", "nav a", "figcaption p", "footer p"):
+    for selector in (".lead", ".text", "td", ".note", "nav a", "figcaption p", "footer p", ".quiet td", ".quiet pre"):
         assert contrast(computed(page.locator(selector).first, "color"), back) >= 4.5, selector
     for number in range(5):
         mark = page.locator(f".bars .c{number} .m").first

@@ -8,6 +8,7 @@ import kernelweave
 from kernelweave.cli import main
 from kernelweave.cli.demo import methods
 from kernelweave.datasets import load_multifeat
+from kernelweave.views.digests import digest
 
 N_COLUMNS = 5  # of each view
 
@@ -41,6 +42,8 @@ def test_demo_prints_a_table_and_saves_a_picture_and_a_report(tmp_path, capsys, 
     assert "Seventeen ways to use six views" in page and "What each view gives" in page
     for method in methods():
         assert method.name in page
+    assert "kernelweave demo --repeats 1 --output " in page and "Random seed: 0." in page
+    assert digest(narrow("small-vs-large").data) in page  # of all digits, not of the few shown
 
 
 def test_demo_without_matplotlib_prints_the_table_and_how_to_get_the_picture(tmp_path, capsys, monkeypatch, few_digits):

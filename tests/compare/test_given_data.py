@@ -16,9 +16,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from experiments.runner import run_experiment
 from kernelweave.compare import Comparison, Contender, Problem, run_comparison
 from kernelweave.compare import run as module
-from kernelweave.compare.cells import described, frame_digest
+from kernelweave.compare.cells import described
 from kernelweave.compare.run import measure_row
 from kernelweave.model_selection import NestedFolds, RepeatedHalves, paired_loss_test
+from kernelweave.views.digests import frame_digest
 from kernelweave.views.frames import SparseRows
 
 

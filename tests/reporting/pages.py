@@ -13,8 +13,11 @@ from kernelweave.reporting.content import (
     Dot,
     Dots,
     Heatmap,
+    Input,
     Line,
     Lines,
+    ModelRecord,
+    Provenance,
     Scatter,
     Section,
     Table,
@@ -211,7 +214,16 @@ def contents(names: list[str], groups: list[str], *, title: str, points: int = 3
         sections=[Section(id=i, title=t, blocks=b) for i, t, b in sections],
         data={"best": names[0]},
         versions={"kernelweave": "0.1.0", "scikit-learn": "1.6.1"},
+        provenance=provenance(names),
     )
+
+
+def provenance(names: list[str]) -> Provenance:
+    inputs = [Input(name=f"{n}.csv", what=f"view {n}", sha256=64 * "a", bytes=12345, rows=200) for n in names]
+    inputs.append(Input(name="parts", what="views", kind="folder", sha256=64 * "b", bytes=10**10))
+    model = ModelRecord(version=names[0], seed=names[1], inputs=inputs[:1])
+    command = f"kernelweave compare {' '.join(names)} --out 5 % of"
+    return Provenance(date="2026-02-03T14:05:06+00:00", command=command, seed=7, inputs=inputs, model=model)
 
 
 def usual() -> Contents:

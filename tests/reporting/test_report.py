@@ -205,8 +205,10 @@ def test_the_report_can_be_shown_and_saved(tmp_path):
 def test_the_result_does_not_depend_on_the_number_of_jobs():
     X, y = cohort(40)
     model = MKLClassifier(KERNELS).fit(X, y)
-    first, second = (report(model, X, y, cv=KFold(2), n_jobs=n) for n in (1, 2))
-    assert first.to_plain() == second.to_plain()
+    first, second = (report(model, X, y, cv=KFold(2), n_jobs=n).to_plain() for n in (1, 2))
+    for made in (first, second):
+        del made["provenance"]["date"]
+    assert first == second
 
 
 def test_a_product_of_kernels_has_no_contributions_and_says_why():

@@ -23,9 +23,9 @@ from experiments.benchmark.data_sets import DATA_SETS, DENSE_VIEWS, SPARSE_VIEWS
 from experiments.benchmark.ingredients import view_block
 from experiments.benchmark.tasks.task import OURS, RIVAL, Score, Task
 from kernelweave.cluster import KernelKMeans
-from kernelweave.compare.cells import data_digest
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.views import stack_views
+from kernelweave.views.digests import data_digest
 
 MOST, SEEDS = 2000, 3
 NEIGHBOURS, STEPS, WIDTH = 20, 20, 0.5  # K, t and mu that Wang et al. take

@@ -24,11 +24,11 @@ from experiments.benchmark.tasks.survival_sets import SETS, load
 from experiments.benchmark.tasks.task import OURS, RIVAL, Score, Task
 from kernelweave._extras import optional
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean
-from kernelweave.compare.cells import data_digest
 from kernelweave.estimators import MKLSurvival
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
 from kernelweave.survival import concordance, integrated_brier_score, kaplan_meier
+from kernelweave.views.digests import data_digest
 
 COSTS = [1e-3, 1e-2, 0.1, 1.0]
 ALPHAS = [1e-2, 0.1, 1.0, 10.0, 100.0]

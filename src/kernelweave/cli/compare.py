@@ -24,9 +24,11 @@ from ..compare.words import chance_label, headline, warnings_text
 from ..engines.dask import connected
 from ..files.read import Cohort
 from ..reporting.formatting import without_minus_zero
+from ..reporting.provenance import keep_record
 from ..reporting.words import counted, p_text
 from .columns import column_options
 from .fit import described_cohort, read_training_samples
+from .inputs import made_by, training_inputs
 from .messages import GOES_ON, INTERRUPTED, counting, one_line, say, working
 
 
@@ -43,6 +45,7 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     cohort = read_training_samples(chosen)
     declared = _declared(cohort, chosen)
     say([*described_cohort(cohort, declared.task, declared.why), *_plan(declared), *declared.notes])
+    inputs = training_inputs(chosen, cohort.tables.overlap)
     was_there = (chosen.out / "report.html").exists()
     with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
         measured = _measured(declared, chosen, until, client)
@@ -52,11 +55,14 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
         _show(outcome)
         with working(f"fitting {outcome.winner.label} to all samples"):
             models = fitted_models(outcome, declared, n_jobs=chosen.jobs)
+            for fitted in filter(None, (models.best, models.kernels)):
+                keep_record(fitted, chosen.seed, inputs)
             model = write_models(chosen.out, declared, measured, outcome, models)
         views = _measured(declared, chosen, until, client, method=outcome.winner.method)
     try:
         with working("writing the report"):
-            page = write_report(chosen.out, cohort, declared, outcome, models, views)
+            made = made_by(chosen, chosen.seed, inputs)
+            page = write_report(chosen.out, cohort, declared, outcome, models, views, made)
     except Exception as error:
         raise ValueError(f"the report could not be made ({error}); the model is there: {model}") from error
     say([f"Report: {page}", f"Model:  {model}"])

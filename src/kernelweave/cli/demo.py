@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,10 @@ from ..datasets import load_multifeat
 from ..estimators import MKLClassifier
 from ..kernels import Linear
 from ..reporting import report
-from ..reporting.content import Cell, Column, Dot, Dots, Section
+from ..reporting.content import Cell, Column, Dot, Dots, Provenance, Section
 from ..reporting.content import Table as ReportTable
+from ..reporting.page import Report
+from ..reporting.provenance import command_line, data_input, now
 from ..saving.atomic import replace_file
 
 VIEWS = ["fac", "fou", "kar", "mor", "pix", "zer"]
@@ -147,7 +149,7 @@ def run(chosen: argparse.Namespace) -> int:
         console.print(f"Picture saved as {output}", markup=False, soft_wrap=True)
     page = output.with_suffix(".html")
     with threadpool_limits(1):
-        write_demo_report(rows, page, random_state=random_state)
+        write_demo_report(rows, page, random_state=random_state, words=chosen.words)
     console.print(f"Report saved as {page}", markup=False, soft_wrap=True)
     return 0
 
@@ -238,8 +240,10 @@ def _draw(rows: list[DemoRow], output: Path, plt: Any) -> None:
     plt.close(figure)
 
 
-def write_demo_report(rows: Sequence[DemoRow], output: Path, *, random_state: int = 0) -> None:
-    """Fit the method `SHOWN` with the C that the demo chose, and save a report on it."""
+def write_demo_report(
+    rows: Sequence[DemoRow], output: Path, *, random_state: int = 0, words: Sequence[str] = ("demo",)
+) -> None:
+    """Fit the method `SHOWN` with the C that the demo chose, and save a report on it; `words` are the call."""
     digits = load_multifeat(target="small-vs-large")
     X, y = digits.data.iloc[::_STEP], np.array(digits.target_names)[digits.target[::_STEP]]
     X.index = [
@@ -261,7 +265,12 @@ def write_demo_report(rows: Sequence[DemoRow], output: Path, *, random_state: in
             n_jobs=-1,
             random_state=random_state,
         )
-    page.save(output)
+    inputs = [
+        data_input("MULTIFEAT", "views, in kernelweave itself", digits.data),
+        data_input("MULTIFEAT", "target", digits.target),
+    ]
+    made = Provenance(date=now(), command=command_line(words), seed=random_state, inputs=inputs)
+    Report(replace(page.contents, provenance=made)).save(output)
 
 
 def _headline(rows: Sequence[DemoRow], shown: DemoRow, n_samples: int) -> list[str]:

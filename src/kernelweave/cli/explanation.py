@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from ..recipes import CohortModel
 from ..recipes.importance import mean_parts, measured_from, part_terms
 from ..reporting import report
 from ..reporting.page import Report
+from ..reporting.provenance import record_of
 from ..saving.atomic import replace_file
+from .inputs import made_by, new_inputs
 from .messages import counted_samples, listed, say, working
 from .prediction import (
     NAMED,
@@ -39,6 +42,7 @@ from .prediction import (
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
 LEADING = ("label", "class", "pair", "target", "decision", "prediction", "risk")  # columns in front of the parts
 REPORTS = ("report.json", "report.html", "report.md")
+_SEED = 0  # of the samples that the report draws
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
 
@@ -283,11 +287,14 @@ def run(chosen: argparse.Namespace) -> int:
     model = load_model(chosen)
     samples = NewSamples(chosen, model)
     X = samples.whole()
+    inputs = new_inputs(chosen, samples.files, samples.counts())
     able = predictable(model, X)
     y = None if samples.labelled is None else samples.labelled.add(samples.targets(X), predictions(model, X))
     with working("explaining"):
         tables = explaining_tables(model, X)
+        made = made_by(chosen, _SEED, inputs, record_of(model))
         page = _report(model, X, able, y, samples.labelled)
+        page = Report(replace(page.contents, provenance=made))
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
@@ -325,13 +332,13 @@ def _report(
         lacking = counted_samples(int((~able).sum()))
         rows.append(("left out", f"{lacking} without any view that the model needs"))
     if y is None or cohort is None or not cohort.n_samples:
-        return report(model, X[able], data=rows)
+        return report(model, X[able], data=rows, random_state=_SEED)
     kept = able & y.notna().to_numpy()
     if cohort.n_unlabelled:
         rows.append(("left out", f"{counted_samples(cohort.n_unlabelled)} without a label"))
     targets = y[kept].to_numpy(dtype=float) if cohort.classes is None else _of_one_type(y[kept])
     found = (cohort.sentences(), cohort.section())
-    return report(model, X[kept], targets, cv=False, comparison=found, data=rows)
+    return report(model, X[kept], targets, cv=False, comparison=found, data=rows, random_state=_SEED)
 
 
 def _of_one_type(labels: pd.Series) -> np.ndarray:

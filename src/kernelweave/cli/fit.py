@@ -25,9 +25,11 @@ from ..recipes.leaks import copies_of_target, copies_sentence
 from ..recipes.scoring import Scoring
 from ..recipes.search import watched
 from ..recipes.tasks import SURVIVAL, TASKS
+from ..reporting.provenance import keep_record
 from ..saving import save
 from .columns import column_options
 from .events import split_event, with_outcomes
+from .inputs import open_inputs, training_inputs
 from .messages import counted_samples, listed, say, working
 
 SHARE = 0.25  # share of the free memory above which files are read block by block
@@ -62,9 +64,11 @@ def _fitted(chosen: argparse.Namespace) -> tuple[CohortModel, str]:
     if copies:
         warn(copies_sentence(copies))
     say(described_cohort(cohort, task, why))
+    inputs = training_inputs(chosen, cohort.tables.overlap)
     model = _model(chosen, options, matrices=matrices)
     with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
         model.fit(X, y, groups=cohort.groups)
+    keep_record(model, chosen.seed, inputs)
     return model, label
 
 
@@ -76,9 +80,11 @@ def _fitted_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> tuple[Coh
     size = f"{table.block_size} at a time"
     say([f"Reading {counted_samples(table.n_samples)} block by block, {size}: {listed(views)}."])
     say([f"Target {table.target}."])
+    inputs = open_inputs(chosen, table)
     model = _model(chosen, column_options(chosen, table.columns), approximation="nystroem", verbose=1)
     with progress_bar(f"fitting {label}", transient=True) as show, watched(show):
         model.fit(table)
+    keep_record(model, chosen.seed, inputs)
     say([f"Task: {model.task_}."])
     return model.set_params(verbose=0), label
 

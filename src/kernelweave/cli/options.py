@@ -134,12 +134,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a call; `command` is the command's name, None where there is none, and `parser` its parser."""
+    """The options of a call; `command` is the command's name or None, `parser` its parser, `words` the call itself."""
     parser = build_parser()
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in MOVED:
         parser.error(f"{words[0]} has moved: run python -m experiments {words[0]} in a clone of the repository")
-    return parsed(parser, words)
+    chosen = parsed(parser, words)
+    chosen.words = list(words)
+    return chosen
 
 
 def parsed(parser: Parser, words: Sequence[str]) -> argparse.Namespace:

@@ -310,14 +310,15 @@ class NewSamples:
     """The samples of the files of a call, in blocks, and their similarities, which the model is given.
 
     Samples that have no view that the model reads come last, in a data frame without columns. `notes` are sentences on
-    what was decided about files, `matrices` similarities of the new samples (rows) with the training samples, and
-    `wanted` the views that the model reads. With a target, `labelled` is what is known of it. `times` are those until
-    which survival is predicted.
+    what was decided about files, `files` those of views, as ``view=path``, `matrices` similarities of the new samples
+    (rows) with the training samples, and `wanted` the views that the model reads. With a target, `labelled` is what is
+    known of it. `times` are those until which survival is predicted.
     """
 
     def __init__(self, chosen: argparse.Namespace, model: Any):
         columns = columns_of(model)
         files, self.notes = assigned_views(chosen.files, columns.views, chosen)
+        self.files = files
         unread = _unread(files, columns, self.notes)
         na_values = [*(getattr(model, "na_values", None) or []), *chosen.na_values]
         self.matrices = _matrices(chosen, columns, na_values)
@@ -389,6 +390,12 @@ class NewSamples:
 
     def whole(self) -> pd.DataFrame:
         return pd.concat(list(self))
+
+    def counts(self) -> dict[str, int]:
+        """How many samples have each view or similarity matrix, where files were matched by id."""
+        overlap = getattr(self._blocks, "overlap", None)
+        views = {} if overlap is None else overlap["samples"].iloc[:-2].to_dict()  # without "in all views" and "in X"
+        return views | {name: len(matrix) for name, matrix in self.matrices.items()}
 
     def targets(self, X: pd.DataFrame) -> pd.Series:
         """The targets of samples of the last block, or of any where files are read by id; NaN for none."""

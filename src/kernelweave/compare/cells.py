@@ -18,21 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from ..saving.atomic import replace_file
-from ..views.frames import SparseRows
+from ..views.digests import frame_digest
 from .workers import FoldsInProcesses, FoldsOnCluster, Records
 
 Progress = Callable[[int, int, str], None]
 Cells = dict[tuple[str, int], Records]  # of methods and folds
 
 _LONGEST = 80  # characters of a readable folder name
-_CHUNK = 1024  # columns that are read together
 _LOG = logging.getLogger(__name__)
 
 
@@ -137,40 +134,6 @@ def _checksum(cell: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
-    digest = hashlib.sha256()
-    parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X if isinstance(X, np.ndarray) else _numbers(X)]
-    for part in [*parts, y, *others]:
-        if part is not None:
-            digest.update(_bytes(np.asarray(part)))
-    return digest.hexdigest()
-
-
-def frame_digest(X: pd.DataFrame) -> str:
-    digest = hashlib.sha256(_bytes(X.index.to_numpy(dtype=object)))
-    dtypes, rows = X.dtypes.tolist(), None
-    for place, name in enumerate(X.columns.tolist()):
-        if place % _CHUNK == 0 and set(dtypes[place : place + _CHUNK]) == {np.dtype(np.float64)}:
-            rows = np.ascontiguousarray(X.iloc[:, place : place + _CHUNK].to_numpy().T)
-        digest.update(f"{name!r} {dtypes[place]}".encode())
-        if rows is not None:
-            digest.update(rows[place % _CHUNK])
-            rows = None if (place + 1) % _CHUNK == 0 else rows
-            continue
-        column = X.iloc[:, place]
-        if isinstance(column.array, SparseRows):
-            matrix = column.array.matrix
-            parts = [matrix.data, matrix.indices, matrix.indptr, column.array.present]
-            parts.append(column.array.dtype.features.to_numpy(dtype=object))
-        elif isinstance(column.dtype, np.dtype):
-            parts = [column.to_numpy()]
-        else:
-            parts = [column.to_numpy(dtype=object)]
-        for part in parts:
-            digest.update(_bytes(part))
-    return digest.hexdigest()
-
-
 def described(value: Any) -> Any:
     """A parameter as text that differs where the parameter does; `repr` alone would cut frames short."""
     if isinstance(value, pd.DataFrame | pd.Series):
@@ -190,18 +153,6 @@ def in_full(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [in_full(part) for part in value]
     return repr(value)
-
-
-def _bytes(part: np.ndarray) -> bytes:
-    """The bytes of an array; of objects, which are stored as addresses, those of their text."""
-    if part.dtype.kind == "O":
-        return json.dumps([f"{type(entry).__name__} {entry}" for entry in part.ravel()]).encode()
-    return np.ascontiguousarray(part).tobytes()
-
-
-def _numbers(X: pd.DataFrame) -> np.ndarray:
-    values = X.to_numpy()
-    return values if values.dtype.kind in "fiub" else pd.util.hash_pandas_object(X, index=False).to_numpy()
 
 
 def _slug(name: str) -> str:

@@ -17,9 +17,10 @@ from ..recipes import CohortModel
 from ..recipes.metrics import SHARES, SHOWN_AS, SMALLER_IS_BETTER
 from ..recipes.search import setting_text
 from ..recipes.tasks import NUMBERS, SURVIVAL
-from ..reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from ..reporting.content import Block, Cell, Column, Dot, Dots, Provenance, Section, Table, Text
 from ..reporting.model_report import assembled
 from ..reporting.page import Report
+from ..reporting.provenance import made_in_python
 from ..reporting.scores import Evaluation, score_of
 from ..reporting.subject import Subject
 from ..reporting.words import listed
@@ -337,9 +338,10 @@ def write_report(
     outcome: CompareOutcome,
     models: FittedModels,
     views: MeasuredRow | None = None,
+    provenance: Provenance | None = None,
 ) -> Path:
     """Write the report as a page, as text and as data; the path of the page."""
-    page = build_report(cohort, declared, outcome, models, views)
+    page = build_report(cohort, declared, outcome, models, views, provenance)
     texts = {"report.html": page.to_html(), "report.json": page.to_json(), "report.md": page.to_markdown()}
     for name, text in texts.items():
         write_atomically(out / name, text)
@@ -352,9 +354,13 @@ def build_report(
     outcome: CompareOutcome,
     models: FittedModels,
     views: MeasuredRow | None = None,
+    provenance: Provenance | None = None,
 ) -> Report:
-    """The report: which method to use, what it predicted, its model; `views` are cells of `view_comparison`."""
-    problem, model = declared.problem, models.best
+    """The report: which method to use, what it predicted, its model; `views` are cells of `view_comparison`.
+
+    Without `provenance` it was made from Python, of the samples of the comparison.
+    """
+    problem, model, seed = declared.problem, models.best, declared.protocol.random_state
     sentences = headline(outcome)
     if models.kernels_result is not None:
         sentences.append(f"The best kernel machine is {models.kernels_result.label}; it is saved as {BEST_KERNELS}.")
@@ -379,7 +385,8 @@ def build_report(
         data=rows,
         out_of_fold=out_of_fold_values(outcome, has_views),
         title=f"Comparison of methods for {'the target' if cohort.tables.y is None else target_name(cohort.tables.y)}",
-        random_state=declared.protocol.random_state,
+        random_state=seed,
+        provenance=provenance or made_in_python(problem.X, problem.y, seed),
     )
     data = {"comparison": results_data(outcome, declared), "model": made.contents.data}
     return Report(dataclasses.replace(made.contents, data=data))

@@ -24,7 +24,8 @@ from ..model_selection import Split
 from ..recipes.scoring import Scoring
 from ..recipes.search import remembering
 from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL
-from .cells import Cells, CellStore, Progress, data_digest, described, frame_digest, measure_cells
+from ..views.digests import data_digest, frame_digest
+from .cells import Cells, CellStore, Progress, described, measure_cells
 from .comparison import Comparison, Measure, Problem
 from .out_of_fold import Judge, OutOfFold, out_of_fold_table
 from .workers import FoldsInProcesses, FoldsOnCluster, FoldSource, Records, heard, warnings_by_thread

@@ -66,11 +66,7 @@ from .kinds import (
 )
 from .layout import TableLayout, ViewColumns
 from .leaks import checked_groups, copies_of_target, copies_sentence, find_twins, merged_groups
-from .methods import (
-    method_layout,
-    needed_views,
-    reason_against,
-)
+from .methods import method_layout, needed_views, reason_against
 from .scoring import positive_place, scoring_named
 from .search import Calibration, SurvivalCalibration, known_fits
 from .tasks import CLASSES, NUMBERS, SURVIVAL, TASKS, is_outcome, outcomes_of
@@ -189,6 +185,8 @@ class CohortModel(InnerValidation, BaseEstimator):
     n_samples_ : int
     cohort_ : CohortSummary
         What the samples looked like, with which new ones are compared.
+    record_ : dict
+        Of a model that ``kernelweave fit`` or ``compare`` saved: its version, seed, and the checksums of its files.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -308,6 +306,7 @@ class CohortModel(InnerValidation, BaseEstimator):
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
+            self.__dict__.pop("record_", None)
             if isinstance(X, TableInBlocks):
                 if given.approximation is not None:
                     return fit_in_blocks(self, X, y, groups)

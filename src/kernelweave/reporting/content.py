@@ -283,6 +283,46 @@ class Section:
     blocks: list[Block]
 
 
+_LARGEST = 2**63  # bytes and rows are below
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What a report or a model was made from: a file, a folder of parts, or data in memory."""
+
+    name: str  # of the file, without its folder
+    what: str  # what it was read as, such as "view rna, target"
+    kind: str = "file"  # what the checksum is of: "file", "folder" or "data"
+    sha256: str
+    bytes: int | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, number in (("bytes", self.bytes), ("rows", self.rows)):
+            if number is not None and not 0 <= number < _LARGEST:
+                raise ValueError(f"{name} cannot be {_shortened(number)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """How a model was fitted: by which version (empty if not known), with which seed, to which inputs."""
+
+    version: str = ""
+    seed: int | str | None = None
+    inputs: list[Input] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """How a report was made; its versions are `Contents.versions`."""
+
+    date: str  # and time, as in ISO 8601
+    command: str | None = None  # as it can be pasted; None: from Python
+    seed: int | str | None = None
+    inputs: list[Input] = field(default_factory=list)
+    model: ModelRecord | None = None  # of a report on a model that was there before
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contents:
     """A report as data: headline, sections and machine-readable results."""
@@ -292,6 +332,7 @@ class Contents:
     sections: list[Section]
     data: dict[str, Any] = field(default_factory=dict)  # results for programs, such as those of a comparison
     versions: dict[str, str] = field(default_factory=dict)
+    provenance: Provenance | None = None  # None: not recorded
 
     def __post_init__(self) -> None:
         ids = [section.id for section in self.sections]
@@ -340,10 +381,10 @@ def from_plain(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], 
     if form is Any:
         return value
     if origin in (typing.Union, types.UnionType):
-        lists = [part for part in parts if typing.get_origin(part) is not None]
-        if not lists:
+        others = [part for part in parts if typing.get_origin(part) is not None or dataclasses.is_dataclass(part)]
+        if not others:
             return _read_scalar(parts, value, where)
-        return None if value is None and type(None) in parts else from_plain(lists[0], value, kinds, where)
+        return None if value is None and type(None) in parts else from_plain(others[0], value, kinds, where)
     if origin is list:
         _demand(isinstance(value, list), where, "a list", value)
         return [from_plain(parts[0], part, kinds, f"{where}[{place}]") for place, part in enumerate(value)]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from .content import Block, Chart, Code, Contents, Table, Text
 from .formatting import clean, one_line, write_column
+from .provenance import how_it_was_made
 
 LONGEST = 40  # rows of a table behind a chart
 ROWS = 300  # rows of a table
@@ -17,13 +18,11 @@ def write_markdown(contents: Contents) -> str:
     lines = [f"# {_escaped(contents.title) or 'Report'}", ""]
     for place, sentence in enumerate(contents.headline):
         lines += [f"**{_escaped(sentence)}**" if place == 0 else _escaped(sentence), ""]
-    for section in contents.sections:
+    made = how_it_was_made(contents)
+    for section in [*contents.sections, *([] if made is None else [made])]:
         lines += [f"## {_escaped(section.title)}", ""]
         for block in section.blocks:
             lines += _block(block)
-    if contents.versions:
-        versions = ", ".join(f"{name} {number}" for name, number in contents.versions.items())
-        lines += [_escaped(f"Made with {versions}.")]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._version import __version__
 from ..recipes.tasks import SURVIVAL
 from ..validation import Seed, Whole, check, shown
 from .citations import cite_section
-from .content import Contents, Section
+from .content import Contents, Provenance, Section
 from .data import data_section
 from .page import Report
+from .provenance import made_in_python, record_of, versions
 from .samples import OutOfFoldValues, contributions_section, gates_section, projections_section
 from .scores import Evaluation, evaluated, findings, views_section
 from .solution import (
@@ -148,8 +146,12 @@ def assembled(
     n_shown: int = 20,
     random_state: Any = 0,
     out_of_fold: OutOfFoldValues | None = None,
+    provenance: Provenance | None = None,
 ) -> Report:
-    """The report of which the first sentences and sections are given, if there are any, such as those on methods."""
+    """The report of which the first sentences and sections are given, if there are any, such as those on methods.
+
+    Without `provenance` it was made from Python, of the samples and targets of the subject.
+    """
     drawing = {"max_points": max_points, "random_state": random_state}
     found = [
         *given_sections,
@@ -169,6 +171,7 @@ def assembled(
         sections=[section for section in found if section is not None],
         data=_machine_readable(subject, evaluation),
         versions=versions(),
+        provenance=provenance or made_in_python(subject.X, subject.y, random_state, record_of(subject.inside)),
     )
     return Report(contents)
 
@@ -178,15 +181,6 @@ def _title(subject: Subject) -> str:
         return f"Report on a model: {method_in_words(subject.cohort)}"
     article = "an" if type(subject.model).__name__[0] in "AEIOM" else "a"
     return f"Report on {article} {type(subject.model).__name__}"
-
-
-def versions() -> dict[str, str]:
-    packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
-    return {
-        "kernelweave": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }
 
 
 def _checked_comparison(comparison: Any) -> tuple[list[str], list[Section]]:

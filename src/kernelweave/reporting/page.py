@@ -26,6 +26,7 @@ from .charts import draw
 from .content import Block, Cell, Chart, Code, Contents, Section, Table, Text
 from .formatting import DASH, LEVELS, Detail, clean, is_missing, one_line, unbroken, write_column
 from .markdown import write_markdown
+from .provenance import how_it_was_made
 from .svg import Key
 
 
@@ -248,6 +249,7 @@ class ShownSection:
     id: str
     title: str
     blocks: list[Shown]
+    is_quiet: bool = False  # small, for those who look for it
 
 
 @dataclass(frozen=True)
@@ -255,17 +257,18 @@ class Page:
     title: str
     headline: list[str]
     sections: list[ShownSection]
-    versions: list[tuple[str, str]]
     first: str
 
 
 def lay_out(contents: Contents, detail: Detail) -> Page:
     sections = [_section(section, number, detail) for number, section in enumerate(contents.sections, 1)]
+    made = how_it_was_made(contents)
+    if made is not None:  # in full on every page
+        sections.append(replace(_section(made, len(sections) + 1, LEVELS[0]), is_quiet=True))
     return Page(
         title=one_line(contents.title) or "Report",
         headline=[one_line(sentence) for sentence in contents.headline if sentence.strip()],
         sections=sections,
-        versions=[(one_line(name), one_line(version)) for name, version in contents.versions.items()],
         first=sections[0].id if sections else "none",
     )
 

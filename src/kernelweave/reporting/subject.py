@@ -41,6 +41,11 @@ class Subject:
         self.labels = sample_labels(getattr(self.X, "index", None), self.n_samples)
 
     @property
+    def inside(self) -> Any:
+        """The `CohortModel`, or the kernel machine, that the estimator is or contains."""
+        return self.model if self.cohort is None else self.cohort
+
+    @property
     def scoring(self) -> Scoring:
         """The score that chose the setting of a `CohortModel`; of other models, and of old files, the usual one."""
         usual = {NUMBERS: "r2", SURVIVAL: "concordance"}.get(self.task, "accuracy")
