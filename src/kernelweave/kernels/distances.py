@@ -528,7 +528,7 @@ _SCIPY_METRICS = (
 
 
 class Distance(UnitDiagonal):
-    """The kernel k(x, z) = exp(-d(x, z)^2 / scale^2) of a distance d, MKL-DR (8).
+    """The kernel k(x, z) = exp(-d(x, z)^2 / scale^2) of a distance d (Lin, Liu and Fuh 2011, (8)).
 
     Only some distances give a positive semidefinite kernel (the Euclidean one always does); a model warns where the
     training samples show that this one does not, and `repair` mends it.

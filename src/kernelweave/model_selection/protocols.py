@@ -193,7 +193,7 @@ class SubjectProtocol(Protocol):
 
 @dataclass(frozen=True)
 class KFoldProtocol(Protocol):
-    """A random part for testing and k-fold cross-validation on the rest (SLDR, appendix B: PROTEIN).
+    """A random part for testing and k-fold cross-validation on the rest (Gönen and Alpaydın 2010, SLDR, appendix B).
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class KFoldProtocol(Protocol):
 
 @dataclass(frozen=True)
 class RepeatedHalves(Protocol):
-    """Half of each class for training, the rest for testing, repeated (SKFE 5.3).
+    """Half of each class for training, the rest for testing, repeated (Wu and Farquhar 2007, 5.3).
 
     There is nothing to validate on: methods must come with one setting of their parameters.
 
@@ -267,7 +267,7 @@ class RepeatedHalves(Protocol):
 
 @dataclass(frozen=True)
 class RepeatedKFoldProtocol(Protocol):
-    """k-fold cross-validation, repeated; a repeat's result is its best mean score over the folds (SKFE 5.2).
+    """k-fold cross-validation, repeated; a repeat's result is its best mean over the folds (Wu and Farquhar 2007, 5.2).
 
     The folds that choose the parameters also measure the result, as in that paper, so results are optimistic.
 

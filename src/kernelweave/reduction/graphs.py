@@ -75,7 +75,7 @@ class Graph(BaseEstimator, ABC):
 
 
 class LDAGraph(Graph):
-    """Linear discriminant analysis: small scatter within classes, large scatter between them, (30).
+    """Linear discriminant analysis: small scatter within classes, large scatter between them.
 
     ``w_ij = 1 / n_{y_i}`` within a class and 0 between classes, ``w'_ij = 1 / N - w_ij``. Both are of low rank.
 
@@ -132,7 +132,7 @@ class PCAGraph(Graph):
 
 
 class UserGraph(Graph):
-    """Any pair of affinity matrices (W, W'), or an affinity matrix and the diagonal matrix D: (1).
+    """Any pair of affinity matrices (W, W'), or an affinity matrix and a diagonal matrix D.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class LPPGraph(Graph):
 
 
 class LDEGraph(Graph):
-    """Local discriminant embedding: neighbours of one class together, neighbours of different classes apart, (31)-(32).
+    """Local discriminant embedding: neighbours of one class together, neighbours of different classes apart.
 
     ``w_ij = 1`` where i and j are of one class and one of them is among the `n_neighbors` nearest of the other,
     ``w'_ij = 1`` where they are of different classes and one is among the `n_neighbors_between` nearest of the other.

@@ -304,9 +304,10 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
 
     Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + ridge ||b||^2 I`` and
     ``S' = K_b L'K_b`` over coefficients A and weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L
-    (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as ``A' K_b(X,
-    x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same `ridge`.
-    Weights are learned under `weights_ridge`, and are never worse by that objective than the start.
+    (samples to bring together) and L' (samples to keep apart) or D (Lin, Liu and Fuh 2011, whose equations the numbers
+    below are). A sample x is embedded as ``A' K_b(X, x)``. At equal weights, where it starts, this is `KernelFisher` on
+    the mean kernel, with the same `ridge`. Weights are learned under `weights_ridge`, and are never worse by that
+    objective than the start.
 
     Parameters
     ----------

@@ -56,9 +56,9 @@ def report(
     Parameters
     ----------
     model : fitted estimator
-        `MKLClassifier`, `MKLRegressor`, `MKLOneClass` or `recipes.CohortModel`; or a pipeline that ends in one, or a
-        search or another estimator that contains one (`CalibratedClassifierCV` with ``ensemble=False``). Also a model
-        that was loaded from a file.
+        `MKLClassifier`, `MKLRegressor`, `MKLSurvival`, `MKLOneClass` or `recipes.CohortModel`; or a pipeline that ends
+        in one, or a search or another estimator that contains one (`CalibratedClassifierCV` with ``ensemble=False``).
+        Also a model that was loaded from a file.
     X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         The samples of the fit, or others. The labels of a data frame name them.
     y : array of shape (n_samples,) or (n_samples, n_targets), optional
