@@ -20,6 +20,8 @@ SPELLINGS = [
     (r"\\([Bb]igg?)(?=[)\]]|\\\})", r"\\\1r"),
 ]
 BARS = re.compile(r'<mo( class="\w+")?>([‖|∥])</mo>')  # of a norm: browsers stretch each by itself
+# An index of a letter with an accent, which docutils puts below the letter.
+ACCENTS = re.compile(r'<munderover>\s*(<mi>\w+</mi>)\s*(<mi>\w+</mi>)\s*(<mo stretchy="false">.</mo>)\s*</munderover>')
 
 
 def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
@@ -31,6 +33,7 @@ def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
     except MathError as error:
         LOGGER.warning("formula %r: %s", latex, error, location=node)
         return f"<code>{latex}</code>"
+    written = ACCENTS.sub(r"<msub><mover>\1\3</mover>\2</msub>", written)
     return BARS.sub(r'<mo\1 stretchy="false">\2</mo>', written)
 
 

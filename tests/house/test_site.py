@@ -116,6 +116,7 @@ def test_a_foreign_font_is_noticed(tmp_path):
         (r"J\Big(\sum_m K_m\Big)", ["(", ")"]),
         (r"k_1, \dots, k_P", ["…"]),
         (r"\| w \|^2", [">‖<"]),
+        (r"\bar K_m", ["<msub><mover><mi>K</mi>", "</mover><mi>m</mi></msub>"]),
     ],
 )
 def test_formulas_become_mathml(latex, parts, monkeypatch):
