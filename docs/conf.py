@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from pathlib import Path
+
+from sphinx.application import Sphinx
 
 import kernelweave
 
@@ -100,7 +103,6 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
-side_by_side: dict[str, list[str]] = {f"coming_from/{path.stem}": [] for path in DOCS.glob("coming_from/*.md")}
 html_theme_options = {
     "logo": {"text": "Kernelweave"},
     "header_links_before_dropdown": 6,
@@ -109,10 +111,22 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": side_by_side | {"results": [], "**": ["page-toc"]},  # the digest's table needs the width
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": []}
+
+
+def keep_together(app: Sphinx, page: str, source: list[str]) -> None:
+    """A mean and its deviation, `97.2 ± 0.3`, stay on one line of a table's cell."""
+    source[0] = re.sub(
+        r"^\|.*", lambda row: row[0].replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"), source[0], flags=re.M
+    )
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to Sphinx' events."""
+    app.connect("source-read", keep_together)
