@@ -33,8 +33,8 @@ def model(combiner, **options):
 
 # %%
 # Small against large digits in five folds. The mean kernel weights all views equally. Multiple
-# kernel learning is about as accurate and weighs some views far more than others, much the same ones
-# in every fold: error bars are one standard deviation.
+# kernel learning is about as accurate and weighs some views far more than others, much the same
+# ones in every fold: error bars are one standard deviation.
 
 X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
