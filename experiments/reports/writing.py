@@ -116,7 +116,7 @@ def table_page(name: str, text: str, version: str) -> str:
     """
     title, _, rest = text.removeprefix("## ").partition("\n")
     run = f"Run with version {version}: `python -m experiments reproduce {name}`."
-    return f"# {title}\n\n{run} All tables: [the digest](../results.md).\n{rest}"
+    return f"# {title}\n\n{run} All tables: [on one page](../results.md).\n{rest}"
 
 
 @singledispatch

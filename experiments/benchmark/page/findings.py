@@ -137,8 +137,8 @@ def named_sentences(shared: SharedCells, ranking: Ranking, named: str) -> list[s
     else:
         said += f" It is nowhere more than {100 * _BEHIND:g} points behind."
     said += " The best of the others is chosen for each data set by the accuracy on its test samples."
-    said += " [How auto chooses](recipes.md#how-auto-chooses) has a word on what it misses."
-    if named not in ranking.mean:
+    said += " [How auto chooses](recipes.md#how-auto-chooses) says what it misses."
+    if named not in ranking.mean or named == ranking.mean.index[0]:  # the next sentence says so
         return [said]
     rank = ranking.mean[named]
     place = int((ranking.mean < rank).sum()) + 1

@@ -150,7 +150,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
 def _head(cells: pd.DataFrame, path: Path, first: str | None) -> list[str]:
     about = cells.attrs.get("about", {})
     made = [f"Kernelweave {about['version']}"] if "version" in about else []
-    made += [f"the last cell of {about['date']}"] if "date" in about else []
+    made += [f"run until {about['date']}"] if "date" in about else []
     made += [f"a machine with {counted(about['cores'], 'core')}"] if about.get("cores") else []
     has_rules = (path.parent / "benchmark_enter.md").exists()
     rules = "[Entering a method](benchmark_enter.md)" if has_rules else "The page on entering a method"

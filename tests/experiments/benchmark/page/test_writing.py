@@ -47,7 +47,7 @@ def test_a_full_page(tmp_path):
     links = re.findall(r"\]\(([^)]+\.png)\)", text)
     assert {tmp_path / link for link in links} == set(files[2:]) and len(links) == 6
     assert "11 methods on 10 data sets" in text
-    assert "(Kernelweave 0.2.0, the last cell of 2026-11-16, a machine with 2 cores)" in text
+    assert "(Kernelweave 0.2.0, run until 2026-11-16, a machine with 2 cores)" in text
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles == [
         *("What it shows", "Overall", "Critical differences", "Where others win", "What was run"),
@@ -84,7 +84,7 @@ def test_the_page_speaks_of_the_default_first(tmp_path, without_pictures):
     assert first.startswith("The one method of Kernelweave that was named beforehand, *auto*, is more accurate than *")
     said = section(text, "What it shows").strip().splitlines()
     assert said[0].startswith("- *auto* is ahead of the best of the others, or within 0.5 points of it, on ")
-    assert said[1].startswith("- The mean rank of *auto* is ")
+    assert "mean rank" in said[1] and "*auto*" in said[1]
     assert "on which the method beats *auto*" in text
     without = written(made_up_cells(methods={name: METHODS[name] for name in METHODS if name != "auto"}), tmp_path)
     assert "*auto* is" not in without and section(without, "What it shows").startswith("\n- The best mean rank")
