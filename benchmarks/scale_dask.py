@@ -198,11 +198,11 @@ def parts_table(cell: dict[str, Any]) -> str:
         lines.append(f"| {name} | {left:.2f} | {right:.2f} | {left / max(right, 1e-9):.2f} |")
     alone = sum(one.get(name, 0.0) for name in ALONE)
     share = alone / sum(one.values())
+    ideal = 1.0 / (share + (1.0 - share) / workers)
     lines += [
         "",
-        f"{' and '.join(ALONE).capitalize()} are {alone:.2f} s of one process, {share:.1%}, which more workers do not make "
-        f"shorter; without any other loss {workers} workers would be {1.0 / (share + (1.0 - share) / workers):.2f} times as "
-        "fast.",
+        f"{' and '.join(ALONE).capitalize()} are {alone:.2f} s of one process, {share:.1%}, which more workers do not "
+        f"make shorter: without any other loss {workers} workers would be {ideal:.2f} times as fast.",
     ]
     return "\n".join(lines)
 
@@ -212,7 +212,7 @@ def write_page(cells: list[dict[str, Any]], page: Path) -> None:
     before, rest = page.read_text().split(BEGIN, 1)
     _, after = rest.split(END, 1)
     found = []
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: cell["samples"]):
         if cell.get("workers") and "parts" in cell:
             what = f"`{cell['method'].capitalize()}`, {cell['samples']:,} samples, {cell['kernels']} kernels of "
             what += f"{cell['components']} features".replace(",", " ")
@@ -252,7 +252,7 @@ def main() -> None:
             differs = f"{abs(two['objective'] / one['objective'] - 1.0):.0e}"
             times = [f"{one['seconds']:.1f}", f"{two['seconds']:.1f}", f"{two['speedup']:.2f}"]
             print("|", " | ".join([method, str(n), *times, *pairs, differs]), "|", flush=True)
-            found.append(f"{method}, n = {n}\n\n{parts_table(two)}")
+            found.append(f"{method}, n = {n}\n\n{parts_table(two | {'workers': chosen.workers})}")
     print("", *found, sep="\n\n")
 
 
