@@ -17,10 +17,11 @@ held      a P + b P n                                     c + e P n
 again     a P + b P n                                     c + e P n
 ========  ==============================================  ===============================================
 
-The smallest and the largest cell of a machine, method and way set a and b (c and e): of six kernels, or of one. All
-other cells check them. Where a combiner has one cell only, its exact fits take those of `Mean` times the ratio to
-`Mean` at that n. Upper limits are, for `Mean` without explicit cells, those of `Localized`, which makes more passes,
-and for one kernel without cells in parts those of several.
+The smallest and the largest cell of a machine, method and way set a and b (c and e): of six kernels, or of one. Where
+that would make one of them negative it is 0, and the largest cell sets the other. All other cells check them. Where a
+combiner has one cell only, its exact fits take those of `Mean` times the ratio to `Mean` at that n. Upper limits are,
+for `Mean` without explicit cells, those of `Localized`, which makes more passes, and for one kernel without cells in
+parts those of several.
 """
 
 from __future__ import annotations
@@ -126,14 +127,16 @@ class Formula:
 
 
 def formula_of(terms: Terms, small: Cell, large: Cell, value: Callable[[Cell], float]) -> Formula:
-    """The formula through two cells; through the larger one where that would need a negative number."""
+    """The formula through two cells; of one term, through the larger cell, where the other would be negative."""
     (u, v), (x, y) = (terms(cell.samples, cell.kernels) for cell in (small, large))
-    if u * y - x * v != 0.0:
-        first = (value(small) * y - value(large) * v) / (u * y - x * v)
-        second = (u * value(large) - x * value(small)) / (u * y - x * v)
-        if first >= 0.0 and second >= 0.0:
-            return Formula(terms, first, second, (small, large))
-    return Formula(terms, 0.0, value(large) / y, (large,))
+    determinant = u * y - x * v
+    first = (value(small) * y - value(large) * v) / determinant if determinant else 0.0
+    second = (u * value(large) - x * value(small)) / determinant if determinant else value(large) / y
+    if second < 0.0:
+        return Formula(terms, value(large) / x, 0.0, (large,))
+    if first < 0.0 or not determinant:
+        return Formula(terms, 0.0, value(large) / y, (large,))
+    return Formula(terms, first, second, (small, large))
 
 
 class Costs(NamedTuple):
@@ -157,7 +160,8 @@ class Plan:
         apart = way == "parts" and kernels == 1
         own = [cell for cell in self.cells if (cell.way, cell.method) == (way, method)]
         most = max((cell.kernels for cell in own if cell.kernels <= 6), default=0)
-        return sorted((cell for cell in own if cell.kernels == (1 if apart else most)), key=lambda cell: cell.samples)
+        chosen = [cell for cell in own if way == "dense" or cell.kernels == (1 if apart else most)]
+        return sorted(chosen, key=lambda cell: cell.samples)
 
     def costs(self, way: str, method: str, kernels: int) -> Costs | None:
         """What a way costs; None where nothing is measured that it could be worked out from."""
@@ -182,17 +186,18 @@ class Plan:
         both = [cell for cell in self.of("parts", method, 6) if cell.samples in mean]
         return both[-1].seconds / mean[both[-1].samples] if both else None
 
-    def checks(self) -> list[tuple[Cell, float, float]]:
-        """Cells that set none of the formulas, with the seconds and bytes that these say."""
+    def checks(self) -> list[tuple[Cell, float, float | None]]:
+        """Cells that do not set the seconds, with what the formulas say: seconds, and bytes that they do not set."""
         found = []
         for cell in self.cells:
             costs = self.costs(cell.way, cell.method, cell.kernels)
-            if costs is None or costs.at_most or cell in (*costs.seconds.cells, *costs.memory.cells):
+            if costs is None or costs.at_most or cell in costs.seconds.cells:
                 continue
             if costs.factor != 1.0:  # set by the ratio at this cell, or at one of as many samples
                 continue
             size = cell.samples, cell.kernels
-            found.append((cell, costs.seconds(*size), costs.memory(*size)))
+            memory = None if cell in costs.memory.cells else costs.memory(*size)
+            found.append((cell, costs.seconds(*size), memory))
         return found
 
 
@@ -336,7 +341,7 @@ def sources(plans: list[Plan]) -> str:
     for plan in plans:
         for way, method, P in itertools.product(TIME, NAMES, (1, 6)):
             costs, own = plan.costs(way, method, P), plan.of(way, method, P)
-            if costs is None or costs.at_most or costs.factor != 1.0 or own[0].kernels != P:
+            if costs is None or costs.at_most or costs.factor != 1.0 or own[-1].kernels != P:
                 continue
             cells = costs.seconds.cells
             of = ", ".join(f"{number(cell.samples)} ({cell.seconds:.3g})" for cell in cells)
@@ -354,7 +359,7 @@ def checks(plans: list[Plan]) -> str:
     ]
     found = [check for plan in plans for check in plan.checks()]
     for cell, seconds, memory in found:
-        ratios = f"{seconds / cell.seconds:.2f} | {memory / cell.memory:.2f}"
+        ratios = f"{seconds / cell.seconds:.2f} | {'' if memory is None else f'{memory / cell.memory:.2f}'}"
         name = f"{cell.machine} | {WORDS[cell.way]} | {NAMES[cell.method]} | {cell.kernels} | {number(cell.samples)}"
         lines.append(f"| {name} | {seconds:.3g} | {cell.seconds:.3g} | {ratios} |")
     ratios_of_time = sorted(seconds / cell.seconds for cell, seconds, _ in found)

@@ -72,6 +72,7 @@ def test_the_next_sum_does_not_wait_for_a_message(client, small_units, no_future
         held = len(engine.batches)
         for _ in range(3):
             engine.sum(count)
+            client.nthreads()  # by when the client has done what it was told
             assert len(engine.last) == held and no_futures(client, but=2 * held)
             assert {future.key for future in engine.last} <= set(client.futures)
         with pytest.raises(TypeError):
