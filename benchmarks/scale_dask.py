@@ -214,8 +214,8 @@ def write_page(cells: list[dict[str, Any]], page: Path) -> None:
     found = []
     for cell in sorted(cells, key=lambda cell: cell["samples"]):
         if cell.get("workers") and "parts" in cell:
-            what = f"`{cell['method'].capitalize()}`, {cell['samples']:,} samples, {cell['kernels']} kernels of "
-            what += f"{cell['components']} features".replace(",", " ")
+            n = f"{cell['samples']:,}".replace(",", " ")
+            what = f"`{cell['method'].capitalize()}`, {n} samples, {cell['kernels']} kernels of {cell['components']} features"
             version = cell.get("version", BEFORE_VERSIONS)
             found.append(f"{what}, on {cell['machine']}, measured with {version}:\n\n{parts_table(cell)}\n")
     page.write_text(f"{before}{BEGIN}\n" + "\n".join(found) + f"\n{END}{after}")

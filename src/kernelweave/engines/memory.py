@@ -279,11 +279,11 @@ def joined_factors(opened: list[Opened]) -> np.ndarray | None:
 
 
 def in_float64(values: np.ndarray, scratch: Scratch) -> np.ndarray:
-    """Values, or a copy in an array that is used again.
+    """Values in float64 and row after row, or a copy of them that is, in an array that is used again.
 
     New arrays would be new pages of memory each time where these go back to the system at once, as on Dask's workers.
     """
-    if values.dtype == np.float64:
+    if values.dtype == np.float64 and values.flags.c_contiguous:
         return values
     wide = scratch.array(np.dtype(np.float64), values.size).reshape(values.shape)
     wide[:] = values
@@ -404,10 +404,10 @@ class Block:
             return None
         n_outputs, e = len(intercept), float(self.losses.insensitivity)
         sums, theta_slopes = np.zeros((2, n_outputs)), np.zeros(amplitudes.n_parameters)
-        products = self.features.products(weights)
+        products, scratch = self.features.products(weights), Scratch()
         for rows in ranges(self.n_samples, CHUNK):
-            a = np.ascontiguousarray(amplitudes.values(theta, self, rows), dtype=np.float64)
-            slopes = np.empty(a.shape)
+            a = in_float64(amplitudes.values(theta, self, rows), scratch)
+            slopes = scratch.array(a.dtype, a.size, 1).reshape(a.shape)
             terms = _terms(self.losses, rows, n_outputs)
             products.add(Chunk(rows, intercept, a, terms, e, slopes, sums))
             if len(theta_slopes):
