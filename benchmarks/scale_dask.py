@@ -215,7 +215,7 @@ def write_page(cells: list[dict[str, Any]], page: Path) -> None:
     for cell in sorted(cells, key=lambda cell: cell["samples"]):
         if cell.get("workers") and "parts" in cell:
             n = f"{cell['samples']:,}".replace(",", " ")
-            what = f"`{cell['method'].capitalize()}`, {n} samples, {cell['kernels']} kernels of {cell['components']} features"
+            what = f"`{cell['method'].capitalize()}`, {n} samples, {cell['kernels']} x {cell['components']} features"
             version = cell.get("version", BEFORE_VERSIONS)
             found.append(f"{what}, on {cell['machine']}, measured with {version}:\n\n{parts_table(cell)}\n")
     page.write_text(f"{before}{BEGIN}\n" + "\n".join(found) + f"\n{END}{after}")
