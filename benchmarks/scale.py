@@ -7,6 +7,7 @@
     python -m benchmarks.scale --explicit 256 --samples 20000 100000 1000000 --method localized --storage dense lazy
     python -m benchmarks.scale --explicit 256 --samples 1000000 --method localized --workers 2
     python -m benchmarks.scale --accuracy 512
+    python -m benchmarks.scale --again cpu
     python -m benchmarks.scale --page docs/scale.md
 
 Each cell runs in a process of its own, so that its peak memory is its own: resident memory on the host, and what torch
@@ -23,8 +24,10 @@ process of one thread (`benchmarks.scale_dask`) and nothing else. `--accuracy N`
 exact models on four problems of 8000 samples. Other cells of explicit features join by a function in `EXPLICIT`.
 
 `--results` keeps cells in a JSON file (a cell of the same settings and machine is replaced; ``.csv`` beside it has the
-same as a table). `--page` runs nothing: it writes the tables of these cells into a page, between its markers
-``<!-- scale -->`` and ``<!-- /scale -->``, and the curves beside it, as a picture of the same name.
+same as a table). `--again cpu` measures all cells of the host in that file anew, and those of `WANTED` that are not in
+it yet, the shortest first; cells of devices stay. Cells have the version of the library that they were measured with.
+`--page` runs nothing: it writes the tables of these cells into a page, between its markers ``<!-- scale -->`` and
+``<!-- /scale -->``, and the curves beside it, as a picture of the same name (`benchmarks.scale_page`).
 """
 
 from __future__ import annotations
@@ -40,52 +43,37 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scale_page import COLUMNS, draw, order, shown, texts, write_page
+from kernelweave import __version__
+
 RESULTS = Path(__file__).parents[1] / "docs" / "scale.json"
 MOST_DENSE = 20_000  # samples up to which both storages are measured, where none is chosen
 MOST_OF_RIDGE = 20_000  # samples of which kernel ridge regression of rivals is timed
+START = 6.0  # seconds that a cell takes beside its fit, about
 MOST_OF_RIVAL = 200_000  # samples: scikit-learn holds features in float64, and copies them
 SETTINGS = (
     *("solver", "method", "kernels", "samples", "C", "stop", "storage", "device", "machine"),
     *("components", "problem", "workers", "loss", "classes"),
 )
-EMPTY = ("predict", "kernels", "components")  # columns in which 0 is left out
-BEGIN, END = "<!-- scale -->\n", "<!-- /scale -->"
-# name, heading, format
-COLUMNS = (
-    ("solver", "solver", "{}"),
-    ("storage", "storage", "{}"),
-    ("method", "method", "{}"),
-    ("loss", "loss", "{}"),
-    ("classes", "classes", "{}"),
-    ("kernels", "kernels", "{}"),
-    ("samples", "n", "{}"),
-    ("C", "C", "{:g}"),
-    ("stop", "stop", "{}"),
-    ("seconds", "s", "{:.3g}"),
-    ("bound", "bound s", "{:.3g}"),
-    ("gigabytes", "GB", "{:.2f}"),
-    ("device_gigabytes", "device GB", "{:.2f}"),
-    ("gap", "gap", "{:.1e}"),
-    ("violation", "violation", "{:.1e}"),
-    ("objective", "objective", "{:.6g}"),
-    ("accuracy", "accuracy", "{:.4f}"),
-    ("support", "support", "{}"),
-    ("solves", "solves", "{}"),
-    ("rounds", "rounds", "{}"),
-    ("steps", "steps", "{}"),
-    ("problem", "problem", "{}"),
-    ("components", "landmarks", "{}"),
-    ("passes", "passes", "{}"),
-    ("workers", "workers", "{}"),
-    ("alone_seconds", "one process s", "{:.3g}"),
-    ("speedup", "times faster", "{:.2f}"),
-    ("pass_seconds", "pass s", "{:.3g}"),
-    ("pass_bound", "read s", "{:.3g}"),
-    ("pass_ratio", "ratio", "{:.2f}"),
-    ("memory_ratio", "memory", "{:.2f}"),
-    ("predict", "new", "{}"),
-    ("predict_seconds", "predict s", "{:.3g}"),
-    ("predict_bound", "its bound s", "{:.3g}"),
+DASK = {"kernels": 6, "components": 256, "storage": "dense", "workers": 2}
+#: What `benchmarks.scale_plan` reads beside the cells of the page: exact and explicit ones of other n and P, with about
+#: how many seconds they take.
+WANTED = (
+    (1, {"kernels": 6, "samples": 4000, "storage": "dense", "method": "mean", "stop": "kkt"}),
+    (1, {"kernels": 20, "samples": 3000, "storage": "dense", "method": "mean", "stop": "kkt"}),
+    (2, {"kernels": 6, "samples": 10_000, "storage": "lazy", "method": "mean", "stop": "kkt"}),
+    (20, {"kernels": 20, "samples": 20_000, "storage": "lazy", "method": "mean", "stop": "kkt"}),
+    (5, {"kernels": 6, "samples": 5000, "storage": "lazy", "method": "localized", "stop": "kkt"}),
+    (95, {"kernels": 6, "samples": 30_000, "storage": "lazy", "method": "localized", "stop": "kkt"}),
+    (5, {"kernels": 6, "samples": 20_000, "storage": "dense", "method": "localized", "components": 256}),
+    (10, {"kernels": 6, "samples": 20_000, "storage": "lazy", "method": "localized", "components": 256}),
+    (10, {"kernels": 6, "samples": 100_000, "storage": "dense", "method": "mean", "components": 256}),
+    (30, {"kernels": 6, "samples": 100_000, "storage": "lazy", "method": "mean", "components": 256}),
+    (20, {"kernels": 1, "samples": 1_000_000, "storage": "dense", "method": "mean", "components": 256}),
+    (30, {"kernels": 20, "samples": 50_000, "storage": "dense", "method": "localized", "components": 256}),
+    (80, {"kernels": 6, "samples": 1_000_000, "storage": "dense", "method": "mean", "components": 256}),
+    (45, {**DASK, "samples": 200_000, "method": "localized"}),
+    (120, {**DASK, "samples": 1_000_000, "method": "mean"}),
 )
 
 
@@ -110,8 +98,8 @@ def held_or_recomputed(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Explicit features on the host: held, or computed in every pass, and the rival."""
     if given.device != "cpu" or given.workers:
         return
-    for n, C in itertools.product(given.samples, given.C):
-        problem = {"kernels": 6, "samples": n, "C": C, "device": "cpu", "components": given.explicit, "stop": "gap"}
+    for P, n, C in itertools.product(given.kernels, given.samples, given.C):
+        problem = {"kernels": P, "samples": n, "C": C, "device": "cpu", "components": given.explicit, "stop": "gap"}
         for method, storage in itertools.product(given.method, given.storage or ["dense"]):
             yield {**problem, "solver": "kernelweave", "method": method, "storage": storage}
         if given.sklearn and n <= MOST_OF_RIVAL:
@@ -166,86 +154,40 @@ def run(cell: dict[str, Any], timeout: float) -> dict[str, Any] | None:
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         print(f"{what}: {reason}")
         return None
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def texts(found: dict[str, Any], columns: Any = COLUMNS) -> list[str]:
-    """A row of the table."""
-    return [
-        "" if found.get(name) in (None, "") or (name in EMPTY and not found[name]) else form.format(found[name])
-        for name, _, form in columns
-    ]
-
-
-def shown(line: list[str]) -> str:
-    return " ".join(
-        f"{text:>{max(len(heading), 11 if name == 'solver' else 9)}}"
-        for text, (name, heading, _) in zip(line, COLUMNS, strict=True)
-    )
+    return {**json.loads(done.stdout.splitlines()[-1]), "version": __version__}
 
 
 def keep(found: list[dict[str, Any]], path: Path) -> None:
     """Add cells to a file of results."""
     known = json.loads(path.read_text()) if path.exists() else []
     new = {tuple(cell.get(name) for name in SETTINGS): cell for cell in [*known, *found]}
-    rows = sorted(new.values(), key=_order)
+    rows = sorted(new.values(), key=order)
     path.write_text(json.dumps(rows, indent=1) + "\n")
     with path.with_suffix(".csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["machine", *(name for name, _, _ in COLUMNS)], extrasaction="ignore")
+        writer = csv.DictWriter(file, ["machine", *COLUMNS, "version"], extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def _order(cell: dict[str, Any]) -> tuple:
-    explicit = "components" in cell, cell.get("problem", ""), cell.get("components", 0)
-    problem = cell["device"], cell["machine"], *explicit, cell["kernels"], cell["samples"], cell["C"]
-    return (*problem, cell["solver"], cell["method"], cell["stop"], cell["storage"])
+def again(known: list[dict[str, Any]], device: str) -> list[tuple[float, dict[str, Any]]]:
+    """The settings of the cells of a device, and those that are wanted beside them, by about how long they take."""
+    found = []
+    for cell in known:
+        if cell["device"] == device:
+            chosen = {name: cell[name] for name in (*SETTINGS, "predict") if name in cell and name != "machine"}
+            found.append((cell["seconds"] + cell.get("alone_seconds", 0.0), chosen))
+    if device == "cpu":
+        for seconds, cell in WANTED:
+            given = {"C": 1.0, "device": "cpu", "stop": "gap", "solver": "dask" if "workers" in cell else "kernelweave"}
+            whole = given | cell | ({} if "components" in cell else {"predict": 0})
+            if _settings(whole) not in [_settings(other) for _, other in found]:
+                found.append((float(seconds), whole))
+    runs = [((2.0 if "workers" in cell else 1.0) * seconds, cell) for seconds, cell in found]
+    return sorted(runs, key=lambda pair: pair[0])
 
 
-def write_page(rows: list[dict[str, Any]], page: Path) -> None:
-    """Write a table for each machine between the markers of a page."""
-    before, rest = page.read_text().split(BEGIN, 1)
-    _, after = rest.split(END, 1)
-    parts = []
-    for (device, machine), group in itertools.groupby(rows, lambda cell: (cell["device"], cell["machine"])):
-        of_machine = list(group)
-        columns = [column for column in COLUMNS if any(texts(cell, [column])[0] for cell in of_machine)]
-        lines = [[heading for _, heading, _ in columns], ["---"] * len(columns)]
-        lines += [texts(cell, columns) for cell in of_machine]
-        where = "" if device == "cpu" else f' (`device="{device}"`)'
-        parts.append(f"### {machine}{where}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines))
-    page.write_text(before + BEGIN + "\n" + "\n".join(parts) + "\n" + END + after)
-
-
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Seconds and memory against n, for C = 1 at libsvm's tolerance."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    def line_of(cell: dict[str, Any]) -> tuple:
-        return cell["device"], cell["kernels"], cell["solver"], cell["method"], cell["storage"]
-
-    chosen = sorted(
-        (cell for cell in rows if cell["C"] == 1 and cell["stop"] == "kkt" and "loss" not in cell), key=line_of
-    )
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-    for (device, P, solver, method, storage), group in itertools.groupby(chosen, line_of):
-        cells = sorted(group, key=lambda cell: cell["samples"])
-        n = [cell["samples"] for cell in cells]
-        name = solver if solver != "kernelweave" else f"{method}, {storage}"
-        label = f"{name}, {P} kernel{'s' if P > 1 else ''}" + (f", {device}" if device != "cpu" else "")
-        style = {"marker": "o", "markersize": 4, "linestyle": "-" if solver == "kernelweave" else "--"}
-        (drawn,) = left.plot(n, [cell["seconds"] for cell in cells], label=label, **style)
-        memory = "gigabytes" if device == "cpu" else "device_gigabytes"
-        right.plot(n, [cell[memory] for cell in cells], color=drawn.get_color(), **style)
-    for axes, title in ((left, "seconds"), (right, "peak memory (of the host or the device), GB")):
-        axes.set(xscale="log", yscale="log", xlabel="training samples", title=title)
-        axes.grid(True, which="both", alpha=0.25)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+def _settings(cell: dict[str, Any]) -> tuple:
+    return tuple(cell.get(name) for name in SETTINGS if name != "machine")
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -254,7 +196,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--device", choices=["cpu", "cuda"], default="cpu")
     add("--storage", nargs="+", choices=["auto", "dense", "lazy"], help="dense and lazy up to 20 000, then lazy")
     add("--samples", nargs="+", type=int, default=[2000, 5000, 10_000, 20_000, 50_000])
-    add("--kernels", nargs="+", type=int, choices=[1, 6], default=[1, 6])
+    add("--kernels", nargs="+", type=int, choices=[1, 6, 20], help="1 and 6, and 6 with --explicit")
     add("--C", nargs="+", type=float, default=[1.0, 10.0])
     add("--method", nargs="+", choices=["mean", "convex", "localized"], default=["mean"])
     add("--stop", nargs="+", choices=["gap", "kkt"], default=["gap", "kkt"])
@@ -269,8 +211,10 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--timeout", type=float, default=3600.0, metavar="S", help="seconds that a cell may take")
     add("--quick", action="store_true", help="few samples, nothing kept")
     add("--results", type=Path, help=f"file of kept cells, by default {RESULTS.parent.name}/{RESULTS.name}")
+    add("--again", choices=["cpu", "cuda"], help="measure the kept cells of the host, or of devices, anew")
     add("--page", type=Path, help="write tables and curves from kept cells, and run nothing")
     found = parser.parse_args(given)
+    found.kernels = found.kernels or ([6] if found.explicit else [1, 6])
     if found.quick:
         found.samples, found.C = [1000, 2000], [1.0]
     found.rival = [name for name in found.rival if name != "none"]
@@ -284,12 +228,18 @@ def main() -> None:
     given = arguments()
     path = given.results or RESULTS
     if given.page is not None:
-        rows = sorted(json.loads(path.read_text()), key=_order)
-        write_page(rows, given.page)
+        rows = sorted(json.loads(path.read_text()), key=order)
+        write_page(rows, given.page, __version__)
         draw(rows, given.page.with_suffix(".png"))
         return
-    print(shown([heading for _, heading, _ in COLUMNS]))
-    for cell in chosen_cells(given):
+    chosen = chosen_cells(given)
+    if given.again:
+        runs = again(json.loads(path.read_text()), given.again)
+        chosen = [cell for _, cell in runs]
+        minutes = sum(seconds + START for seconds, _ in runs) / 60.0
+        print(f"{len(runs)} cells, about {minutes:.0f} min")
+    print(shown([heading for heading, _ in COLUMNS.values()]))
+    for cell in chosen:
         result = run(cell, given.timeout)
         if result is not None:
             print(shown(texts(result)), flush=True)

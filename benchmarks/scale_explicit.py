@@ -30,10 +30,10 @@ MOST_READ = 2**31  # bytes of the array by which memory is timed
 EXACT = 8000
 
 
-def regions(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[tuple[list[int], float]]]:
+def regions(n: int, seed: int, n_views: int = 6) -> tuple[np.ndarray, np.ndarray, list[tuple[list[int], float]]]:
     """The problem of all cells: two regions, in each another view decides; columns and width of each kernel."""
-    X, y = problem(n, 6, seed)
-    return X, y, [(list(range(v * FEATURES, (v + 1) * FEATURES)), FEATURES**0.5) for v in range(6)]
+    X, y = problem(n, n_views, seed)
+    return X, y, [(list(range(v * FEATURES, (v + 1) * FEATURES)), FEATURES**0.5) for v in range(n_views)]
 
 
 def waves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[tuple[list[int], float]]]:
@@ -133,9 +133,9 @@ def resident() -> float:
 
 def ours(cell: dict[str, Any]) -> dict[str, Any]:
     """Fit our estimator, and compare with reading the features once."""
-    X, y, kernels = regions(cell["samples"], 0)
+    X, y, kernels = regions(cell["samples"], 0, cell["kernels"])
     small = {**cell, "components": min(16, cell["components"])}
-    estimator(small, kernels).fit(*regions(3000, 9)[:2])  # loads compiled code
+    estimator(small, kernels).fit(*regions(3000, 9, cell["kernels"])[:2])  # loads compiled code
     passes, before = Passes(), resident()
     begin = time.perf_counter()
     model = estimator(cell, kernels).fit(X, y)
@@ -143,7 +143,7 @@ def ours(cell: dict[str, Any]) -> dict[str, Any]:
     n_features = sum(len(coef) for coef in model.feature_coef_.values())
     size, x_size = 4.0 * len(X) * n_features, float(X.nbytes)
     held = model.storage_ == "dense"
-    fresh, labels = problem(FRESH, 6, 2)
+    fresh, labels = problem(FRESH, cell["kernels"], 2)
     once, bound = float(np.median(passes.seconds)), size / read_rate(int(size))
     return {
         "seconds": seconds,
@@ -170,7 +170,7 @@ def rival(cell: dict[str, Any]) -> dict[str, Any]:
     from sklearn.preprocessing import FunctionTransformer
     from sklearn.svm import LinearSVC
 
-    X, y, kernels = regions(cell["samples"], 0)
+    X, y, kernels = regions(cell["samples"], 0, cell["kernels"])
     features = make_column_transformer(
         *((Nystroem(gamma=s**-2.0, n_components=cell["components"], random_state=0), own) for own, s in kernels)
     )
@@ -180,7 +180,7 @@ def rival(cell: dict[str, Any]) -> dict[str, Any]:
     begin = time.perf_counter()
     model.fit(X, y)
     seconds, most = time.perf_counter() - begin, peak_memory()
-    fresh, labels = problem(FRESH, 6, 2)
+    fresh, labels = problem(FRESH, cell["kernels"], 2)
     size = 4.0 * len(X) * len(kernels) * cell["components"]
     return {
         "seconds": seconds,

@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.scale_page import BEFORE_VERSIONS
+from kernelweave import __version__
+
 FEATURES, KERNELS, LANDMARKS, NOISE = 20, 6, 256, 0.5
 BLOCK = 2**22
 MOST_STEPS = 300  # of each solve
@@ -202,7 +205,7 @@ def measure(target: Path) -> None:
     reads, (products, exponentials) = reading_rate(), device_rates()
     torch.backends.cuda.matmul.allow_tf32 = False
     found: dict[str, Any] = {
-        "device": torch.cuda.get_device_name(), "bytes read a second": rounded(reads),
+        "device": torch.cuda.get_device_name(), "version": __version__, "bytes read a second": rounded(reads),
         "TF32 operations a second": rounded(products), "exponentials a second": rounded(exponentials), "cells": [],
     }  # fmt: skip
     warm = {"samples": 20_000, "combiner": "Localized"}
@@ -225,7 +228,8 @@ def table(found: dict[str, Any]) -> str:
     )
     lines = [
         f"Measured on one {found['device']}, which reads {reads:.3g} TB/s and computes {products:.3g} TFLOP/s (TF32) "
-        f"and {exponentials:.2g} 10^12 exponentials a second.",
+        f"and {exponentials:.2g} 10^12 exponentials a second, with {found.get('version', BEFORE_VERSIONS)} (this is "
+        f"{__version__}).",
         "",
         "| n | combiner | features | making blocks | training | passes | a pass | times the bound | relative gap | "
         "accuracy | peak memory |",

@@ -124,19 +124,22 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def results_of(client: Any, futures: list[Any], what: str) -> list[Any]:
-    """The small results of some futures, or one error; they are released."""
+    """The small results of some futures, or one error, after which they are released."""
     try:
         wait_for(client, futures)
         return fetched(client, futures)
     except BaseException as error:
         cancel(client, futures)
+        release(futures)
         clear = lost(error, what)
         if clear is None:
             raise
         raise clear from error
-    finally:
-        for future in futures:
-            future.release()
+
+
+def release(futures: list[Any]) -> None:
+    for future in futures:
+        future.release()
 
 
 def fetched(client: Any, futures: list[Any]) -> list[Any]:
@@ -280,11 +283,16 @@ class OnDask(Engine):
         fit: WeakSet[OnDask] | None = None,
     ):
         self.client, self.batches, self.places, self.steps = client, list(batches), list(places), list(steps)
+        self.last: list[Any] = []  # the futures of the last sum, which are let go when the next has begun
         self.fit: WeakSet[OnDask] = WeakSet() if fit is None else fit
         self.fit.add(self)
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One task per batch; few sums are added here, many by further tasks before that."""
+        """One task per batch; few sums are added here, many by further tasks before that.
+
+        A client sends messages at once, but the next one 10 ms later at the earliest. Were the futures of a sum let go
+        when it is known, the next sum would wait for the message that says so.
+        """
         name, token = step_name(function), uuid.uuid4().hex
         step = Step(function, arguments)
         keys: list[Any] = [(f"{name}-{token}", place) for place in range(len(self.batches))]
@@ -298,7 +306,9 @@ class OnDask(Engine):
             parts = [keys[first : first + FAN_IN] for first in range(0, len(keys), FAN_IN)]
             keys = [(f"sum-{token}", level, place) for place in range(len(parts))]
             graph.update({key: (in_pairs, part) for key, part in zip(keys, parts, strict=True)})
-        return in_pairs(results_of(self.client, begun_at(self.client, graph, keys, places), name))
+        before, self.last = self.last, begun_at(self.client, graph, keys, places)
+        release(before)
+        return in_pairs(results_of(self.client, self.last, name))
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDask:
         """One task per batch, not waited for, whose result stays on its worker; arguments are sent once."""
@@ -321,12 +331,11 @@ class OnDask(Engine):
 
     def close(self) -> None:
         engines = list(self.fit)
-        futures = [future for engine in engines for future in (*engine.batches, *engine.steps)]
+        futures = [future for engine in engines for future in (*engine.batches, *engine.steps, *engine.last)]
         cancel(self.client, [future for future in futures if future.status == "pending"])
         for engine in engines:
-            engine.batches, engine.places, engine.steps = [], [], []
-        for future in futures:
-            future.release()
+            engine.batches, engine.places, engine.steps, engine.last = [], [], [], []
+        release(futures)
 
 
 def _of_all_workers(client: Any) -> dict[str, int]:

@@ -278,6 +278,18 @@ def joined_factors(opened: list[Opened]) -> np.ndarray | None:
     return np.column_stack([np.ones(n) if each.factor is None else each.factor for each in opened])
 
 
+def in_float64(values: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """Values in float64 and row after row, or a copy of them that is, in an array that is used again.
+
+    New arrays would be new pages of memory each time where these go back to the system at once, as on Dask's workers.
+    """
+    if values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
+    wide = scratch.array(np.dtype(np.float64), values.size).reshape(values.shape)
+    wide[:] = values
+    return wide
+
+
 Respond = Callable[[slice, np.ndarray], np.ndarray | None]
 TILE = 512  # samples whose scores are worked on together
 
@@ -298,10 +310,10 @@ class FeatureBlock(ABC):
         ``respond(rows, scores)`` gets a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs), and
         returns G of the same shape, or None where nothing is pulled.
         """
-        pulled = np.zeros(weights.shape)
+        pulled, scratch = np.zeros(weights.shape), Scratch()
         spans = spans_of(self.offsets)
         for rows in ranges(self.n_samples, TILE):
-            tile = self.features(rows).astype(np.float64, copy=False)  # biases are found from these scores, to rounding
+            tile = in_float64(self.features(rows), scratch)  # biases are found from these scores, to rounding
             G = respond(rows, np.stack([tile[:, span] @ weights[span] for span in spans], axis=1))
             if G is not None:
                 for m, span in enumerate(spans):
@@ -392,10 +404,10 @@ class Block:
             return None
         n_outputs, e = len(intercept), float(self.losses.insensitivity)
         sums, theta_slopes = np.zeros((2, n_outputs)), np.zeros(amplitudes.n_parameters)
-        products = self.features.products(weights)
+        products, scratch = self.features.products(weights), Scratch()
         for rows in ranges(self.n_samples, CHUNK):
-            a = np.ascontiguousarray(amplitudes.values(theta, self, rows), dtype=np.float64)
-            slopes = np.empty(a.shape)
+            a = in_float64(amplitudes.values(theta, self, rows), scratch)
+            slopes = scratch.array(a.dtype, a.size, 1).reshape(a.shape)
             terms = _terms(self.losses, rows, n_outputs)
             products.add(Chunk(rows, intercept, a, terms, e, slopes, sums))
             if len(theta_slopes):
@@ -428,8 +440,13 @@ class RawValues:
     def n_raw(self) -> int:
         return self.map.n_raw
 
-    def whitened(self, values: np.ndarray) -> np.ndarray:
-        return values if self.whitening is None else values @ self.whitening
+    def whitened(self, values: np.ndarray, scratch: Scratch) -> np.ndarray:
+        """Features of raw values, valid until the next are asked for."""
+        if self.whitening is None:
+            return values
+        n, n_features = len(values), self.whitening.shape[1]
+        out = scratch.array(np.dtype(np.float64), n * n_features, 1).reshape(n, n_features)
+        return np.matmul(in_float64(values, scratch), self.whitening, out=out)
 
     def fold(self, weights: np.ndarray) -> np.ndarray:
         return weights if self.whitening is None else self.whitening @ weights
@@ -604,14 +621,14 @@ class RecomputedFeatures(HostFeatures):
         return found
 
     def write(self, rows: slice, out: np.ndarray) -> None:
-        height = tile_height(16 * max((each.n_raw for each in self.values), default=1))
+        kernels, scratch = self.values, Scratch()
+        height = tile_height(16 * max((each.n_raw for each in kernels), default=1))
         for chunk in ranges(rows.stop - rows.start, READ_TOGETHER):
             opened = self.opened(slice(rows.start + chunk.start, rows.start + chunk.stop))
             for part in ranges(chunk.stop - chunk.start, height):
                 to = out[chunk.start + part.start : chunk.start + part.stop]
-                for m, (each, raw) in enumerate(zip(self.values, opened, strict=True)):
-                    values = raw.fill(part).astype(np.float64, copy=False)
-                    to[:, self.offsets[m] : self.offsets[m + 1]] = each.whitened(values)
+                for m, (each, raw) in enumerate(zip(kernels, opened, strict=True)):
+                    to[:, self.offsets[m] : self.offsets[m + 1]] = each.whitened(raw.fill(part), scratch)
 
 
 def offsets_of(maps: list[FeatureMap]) -> np.ndarray:

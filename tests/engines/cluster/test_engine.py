@@ -66,6 +66,21 @@ def test_all_is_released(client, small_units, no_futures):
     assert engine_of().sum(count)[0] == N
 
 
+def test_the_next_sum_does_not_wait_for_a_message(client, small_units, no_futures):
+    """The futures of a sum are let go when the next has begun: the client would send that message 10 ms later."""
+    with engine_of() as engine:
+        held = len(engine.batches)
+        for _ in range(3):
+            engine.sum(count)
+            client.nthreads()  # by when the client has done what it was told
+            assert len(engine.last) == held and no_futures(client, but=2 * held)
+            assert {future.key for future in engine.last} <= set(client.futures)
+        with pytest.raises(TypeError):
+            engine.sum(count, "too many arguments")
+        assert no_futures(client, but=held)
+    assert not engine.last and no_futures(client)
+
+
 def in_turns(sizes, places, threads):
     """What two workers get that have every other unit."""
     return [(worker, list(range(first, len(sizes), 2))) for first, worker in enumerate(sorted(threads))]
