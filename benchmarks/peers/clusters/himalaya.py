@@ -1,0 +1,1 @@
+"""Regressions only: every model is fitted to targets, and there is no clustering."""

@@ -1,0 +1,1 @@
+"""Classifiers only: every algorithm reads labels, and there is no clustering."""

@@ -1,0 +1,9 @@
+"""Samples without a view are left as they are: `CohortModel` tries kernels without them, and completed ones."""
+
+from kernelweave import stack_views
+from kernelweave.recipes import CohortModel
+
+
+def solve(train, y, test):
+    model = CohortModel(random_state=0).fit(stack_views(train), y)
+    return model.predict(stack_views(test))

@@ -1,0 +1,1 @@
+"""Classifiers only: targets that are numbers are refused ("Unknown label type: continuous")."""
