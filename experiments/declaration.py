@@ -49,6 +49,8 @@ class Claim:
         The same in sentences.
     remark : str
         What to bear in mind in any case, in a few words.
+    again : bool
+        Whether the table measures the figures of another one once more, so that the digest's sums leave it out.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Claim:
     reason: str = ""
     details: str = ""
     remark: str = ""
+    again: bool = False
 
     def check(self, table: str, methods: Iterable[str]) -> None:
         """Raise ValueError where a method that the claim names is no method of the table.

@@ -23,10 +23,10 @@ of its table.
 *Ours* and *paper*: mean test score and standard deviation of the row that carries the paper's claim (accuracy in per
 cent, mean squared error for regression, error in per cent for SKFE and the missing views), or its mean over data sets.
 *Diff.*: ours less the paper's. *Reached*: ours is better than the paper's figure, or worse by no more than the paper's
-standard deviation (ours, where the paper prints none). *Of all*: how many figures of the whole table are reached.
-*Claim holds*: our means are in the order that the paper states; "as good as" allows for a standard deviation. Rows,
-claims and longer reasons are [below](#the-claims). The papers print no results by fold, so ours and theirs cannot be
-tested against each other.
+standard deviation (ours, where the paper prints none) and the rounding of its two decimals. *Of all*: how many figures
+of the whole table are reached. *Claim holds*: our means are in the order that the paper states; "as good as" allows for
+a standard deviation. Rows, claims and longer reasons are [below](#the-claims). The papers print no results by fold, so
+ours and theirs cannot be tested against each other.
 """
 _PLUS_MINUS = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
 _CLAIMS = """## The claims
@@ -82,6 +82,7 @@ def digest(experiments: Sequence[Any], records: Mapping[str, dict[str, Any]], ab
 
 
 def _summary(run: Sequence[Any], judged: Mapping[str, Verdict], records: Mapping[str, dict[str, Any]]) -> str:
+    judged = {one.name: judged[one.name] for one in run if not one.claim.again}
     printed = [verdict for verdict in judged.values() if verdict.n_figures]
     reached = sum(verdict.reached == verdict.n_figures for verdict in printed)
     holds = sum(verdict.holds == verdict.n_data for verdict in judged.values())
@@ -92,6 +93,8 @@ def _summary(run: Sequence[Any], judged: Mapping[str, Verdict], records: Mapping
         f"the claim holds on every data set of {holds} of the {len(judged)} tables; {all_reached} of all {figures} "
         "figures are reached."
     )
+    again = [label(one.name) for one in run if one.claim.again]
+    words += f" These counts are without {', '.join(again)}, which measure figures once more." if again else ""
     if old:
         words += (
             f" This is version {__version__}. {len(old)} tables were last run with an earlier one (*old* in their "

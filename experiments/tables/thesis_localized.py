@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import Bunch
 
 from experiments.declaration import Claim, Experiment, Method, Paper
@@ -216,9 +217,11 @@ _CLAIM_5_16 = Claim(
     sparser_than=("SVM (ALL)", "MKL"),
     simpler=("SVM (ALL)", "MKL", "mean of six kernels"),
     own="LMKL (unit gates)",
-    reason="where it stopped is not stated",
-    details="Sigmoid gates run towards 1 as the objective falls. The thesis' mean gates (0.51 to 0.56) show that "
-    "it stopped early, but it does not say where; here validation chooses the penalty.",
+    reason="one test set: see 5.16-thirds",
+    details="Which third of the samples tests moves a row by as much as the thesis' standard deviation, which is of "
+    "ten trainings on one test set. Gradient descent by Armijo's rule with the thesis' stopping rule (5.1, tau 0.001) "
+    "and no penalty has a row of its own, and is less accurate than the penalty that validation chooses. Mean gates of "
+    "about a half say nothing of where a descent stopped: both rows have them.",
 )
 
 TABLE_5_16 = Experiment(
@@ -249,6 +252,7 @@ TABLE_5_16 = Experiment(
         gated(
             Sigmoid, VIEWS, _GATED, paper=Paper(98.58, 0.41, support=15.27, support_std=0.92, **_TABLE_5_17["sigmoid"])
         ),
+        gated(Sigmoid, VIEWS, {"C": C}, name="LMKL (sigmoid, thesis' descent)", optimizer="armijo", l2=0.0),
         gated(Softmax, VIEWS, _GATED, name="LMKL (softmax, scaled inputs)", scaling="unit-mean"),
         gated(
             Sigmoid,
@@ -268,9 +272,10 @@ TABLE_5_16 = Experiment(
     note="The thesis does not say how features and kernels are scaled; standardised features and unit-diagonal kernels "
     "come nearest to it. Gating inputs are standardised and not scaled further: only so are the average gates, "
     "the active kernels and the support vectors those of the thesis. Scaled inputs have rows of length about 1, the "
-    "default scaling of `Localized`. Methods with gates also choose their penalty l2 and whether to hold out a fifth "
-    "of the training samples for early stopping. Scaled inputs, unit gates (the default of `Localized`, which chooses "
-    "its penalty by itself) and the mean of six kernels are no rows of the thesis.",
+    "default scaling of `Localized`. One row descends and stops as the thesis says; the others with the thesis' gates "
+    "choose their penalty l2 too, and whether to hold out a fifth of the training samples for early stopping. Scaled "
+    "inputs, unit gates (the default of `Localized`, which chooses its penalty by itself) and the mean of six kernels "
+    "are no rows of the thesis.",
     claim=_CLAIM_5_16,
 )
 
@@ -472,8 +477,8 @@ TABLE_5_22 = regression_experiment(
     note="The thesis does not say how features and kernels are scaled; as for MULTIFEAT, features are standardised and "
     "kernels have a unit diagonal. None of eight scalings that were looked at (on two folds, test scores included) "
     "gives all rows of the thesis; this one was kept to agree with MULTIFEAT, not because it fitted best. Gating "
-    "inputs are standardised. LMKL with five copies of the linear kernel is in 5.22-copies. Unit gates are no row of "
-    "the thesis.",
+    "inputs are standardised. LMKL with five copies of the linear kernel is in 5.22-copies; other test sets and "
+    "another scaling are in 5.22-thirds. Unit gates are no row of the thesis.",
     unit_gates=True,
     claim=Claim(
         "More accurate than every single kernel",
@@ -554,7 +559,7 @@ TABLE_5_24 = regression_experiment(
     dataset="winewhite",
     baseline="SVR (k_P, q = 5)",
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 900},
-    note="Scaling as for CONCRETE, on which the thesis is silent.",
+    note="Scaling as for CONCRETE, on which the thesis is silent. Other test sets and another scaling: 5.24-thirds.",
     claim=Claim(
         "As accurate as the best single kernels, with fewer support vectors",
         "LMKL (sigmoid)",
@@ -562,10 +567,156 @@ TABLE_5_24 = regression_experiment(
         no_worse_than=SINGLE[3:],
         sparser_than=SINGLE,
         simpler=SINGLE,
-        reason="scaling not stated",
-        details="The rows of single kernels are as far from the thesis: it does not say how features and kernels are "
-        "scaled, and its errors have two decimals.",
+        reason="one test set, a hard one: see 5.24-thirds",
+        details="Which third of the samples tests moves all rows together, those of single kernels too, by more than "
+        "the thesis' standard deviations, which are of ten trainings on one test set. Over five test sets "
+        "(5.24-thirds) they are near the thesis.",
     ),
 )
 
-EXPERIMENTS = (GAUSS4, MULTIFEAT_TEN, TABLE_5_16, TABLE_5_16_EO, TABLE_5_21, TABLE_5_22, TABLE_5_22_COPIES, TABLE_5_24)
+
+# Tables 5.16, 5.22 and 5.24 over five test sets: ten trainings that are tested on one third share what is hard in it.
+
+
+class FreshThirds(ThesisProtocol):
+    """Another random third for testing in each repeat, and two-fold cross-validation on the rest.
+
+    The first repeat is that of `ThesisProtocol`. Each is a run, which chooses its hyper-parameters by itself: samples
+    that validate in one repeat test in another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from experiments.tables.thesis_localized import FreshThirds
+    >>> folds = FreshThirds().split(np.arange(30) % 2, stratify=True)
+    >>> [fold.run for fold in folds], [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    ([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [10, 10, 10])
+    """
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.n_repeats} times another random third of the samples for testing, two-fold on the others"
+
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
+        repeats = (
+            ThesisProtocol(1, self.test_size, random_state=self.random_state + run) for run in range(self.n_repeats)
+        )
+        return [
+            dataclasses.replace(fold, run=run)
+            for run, repeat in enumerate(repeats)
+            for fold in repeat.split(y, stratify, groups=groups, is_train=is_train)
+        ]
+
+
+_NOTE_THIRDS = (
+    "The table of the same number, on a test set of its own for each of the five repeats. The thesis' standard "
+    "deviations are of ten trainings on one test set, and say nothing of how much a table moves with that set; those "
+    "here do. The first of the five is the one of the table of the same number. Each chooses its settings by itself."
+)
+
+
+def over_thirds(
+    table: Experiment,
+    methods: Sequence[Method] | None = None,
+    *,
+    note: str = "",
+    reason: str = "",
+    details: str = "",
+    **fields: Any,
+) -> Experiment:
+    """A table on another test set in each of five repeats.
+
+    Parameters
+    ----------
+    table : Experiment
+    methods : sequence of Method, optional
+        Those of the table by default.
+    note : str
+        What else differs from the table.
+    reason, details : str
+        Those of the claim.
+    fields : further fields of `Experiment`
+
+    Examples
+    --------
+    >>> from experiments.tables.thesis_localized import TABLE_5_22, over_thirds
+    >>> over_thirds(TABLE_5_22).name
+    '5.22-thirds'
+    """
+    quick = {**table.quick, "protocol": FreshThirds(n_repeats=1)}
+    claim = table.claim
+    if claim is not None:
+        claim = dataclasses.replace(claim, reason=reason, details=details, remark="five test sets", again=True)
+    return dataclasses.replace(
+        table,
+        name=f"{table.name}-thirds",
+        title=f"{table.title}, five test sets",
+        protocol=FreshThirds(),
+        methods=table.methods if methods is None else tuple(methods),
+        quick=quick,
+        note=f"{_NOTE_THIRDS} {note}".strip(),
+        claim=claim,
+        **fields,
+    )
+
+
+_IN_RANGE = {
+    "L in [0, 1]": Linear(transformer=MinMaxScaler()),
+    "P5 in [0, 1]": Polynomial(degree=5, transformer=MinMaxScaler()),
+}
+_SVR_IN_RANGE = tuple(
+    Method(f"{name}, features in [0, 1]", (kernel,)) for name, kernel in zip(SINGLE[::4], _IN_RANGE, strict=True)
+)
+_NOTE_RANGE = "Rows of features in [0, 1] are no rows of the thesis."
+
+TABLE_5_16_THIRDS = over_thirds(
+    TABLE_5_16, [method for method in TABLE_5_16.methods if method.name in {row.name for row in TABLE_5_16_EO.methods}]
+)
+TABLE_5_22_THIRDS = over_thirds(
+    TABLE_5_22,
+    (*TABLE_5_22.methods, *_SVR_IN_RANGE),
+    note=_NOTE_RANGE,
+    kernels={**TABLE_5_22.kernels, **_IN_RANGE},
+)
+
+# Of the grids of 5.24 what its rows choose among, since fits of the largest C are the longest by far, and a smaller C.
+_EPSILON_5_24 = [0.16, 0.32, 0.64]
+_GATED_5_24 = {"combiner__l2": [1e-3], "epsilon": _EPSILON_5_24, "C": [0.01, 0.1, 1.0]}
+_ROWS_5_24 = [
+    method if method.grid is None else dataclasses.replace(method, grid=_GATED_5_24) for method in TABLE_5_24.methods
+]
+_WIDE_5_24 = tuple(  # the best single kernel and sigmoid gates
+    dataclasses.replace(
+        method,
+        name=f"{method.name}, epsilon 0.64",
+        paper=None,
+        grid={**(method.grid or TABLE_5_24.grid), "epsilon": [0.64]},
+    )
+    for method in (_ROWS_5_24[4], _ROWS_5_24[6])
+)
+
+TABLE_5_24_THIRDS = over_thirds(
+    TABLE_5_24,
+    (*_ROWS_5_24, *_WIDE_5_24, *_SVR_IN_RANGE),
+    note=f"{_NOTE_RANGE} Rows at one epsilon are none either. The grids are around the settings that 5.24 chooses.",
+    kernels={**TABLE_5_24.kernels, **_IN_RANGE},
+    grid={"epsilon": _EPSILON_5_24, "C": C},
+    reason="the thesis rounds to two decimals; epsilon decides what is stored",
+    details="How many samples are stored is a matter of epsilon and not of gates: at 0.64 the best single kernel and "
+    "sigmoid gates both store less than a third, at no significant loss. The thesis' figures look as if validation had "
+    "chosen a wider tube for gates than for single kernels; here it chooses 0.32 or less for both.",
+)
+
+EXPERIMENTS = (
+    GAUSS4,
+    MULTIFEAT_TEN,
+    TABLE_5_16,
+    TABLE_5_16_EO,
+    TABLE_5_16_THIRDS,
+    TABLE_5_21,
+    TABLE_5_22,
+    TABLE_5_22_COPIES,
+    TABLE_5_22_THIRDS,
+    TABLE_5_24,
+    TABLE_5_24_THIRDS,
+)

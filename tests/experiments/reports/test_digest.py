@@ -68,3 +68,11 @@ def test_a_row_that_was_not_run():
     without = record(96.0)
     without["results"] = without["results"][:2]
     assert "| - | - | - | not run | - | not run | iris is small" in line_of(digest([TABLE], {"small": without}, {}))
+
+
+def test_a_table_that_measures_figures_again_is_shown_and_not_counted():
+    again = dataclasses.replace(TABLE, name="again", claim=dataclasses.replace(CLAIM, again=True))
+    text = digest([TABLE, again], {"small": record(96.5), "again": record(80.0)}, {})
+    assert "| [Table again](results/again.md) | 80.00" in text.replace(NARROW, " ")
+    assert "Of the 1 tables whose paper has a figure for that row, 1 reach it" in text and "1 of all 1 figures" in text
+    assert "These counts are without Table again, which measure figures once more." in text
