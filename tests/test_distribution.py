@@ -182,6 +182,32 @@ def test_the_installed_wheel_works(python, tmp_path):
 
 
 @pytest.mark.distribution
+@pytest.mark.parametrize(
+    "wrong", ["", "\n\ndef wrong(model: MKLClassifier, X: Any) -> str:\n    return model.predict(X)\n"]
+)
+def test_a_script_with_types_is_checked_strictly_against_the_wheel(python, tmp_path, wrong):
+    pytest.importorskip("mypy")
+    script = (ROOT / "tests" / "user_script.py").read_text(encoding="utf-8") + wrong
+    (tmp_path / "user_script.py").write_text(script, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\n")  # nothing is ignored, no other settings are read
+    command = [
+        python,
+        "-m",
+        "mypy",
+        "--config-file",
+        "mypy.ini",
+        "--cache-dir",
+        tmp_path.parent / "mypy",
+        "user_script.py",
+    ]
+    if wrong:
+        with pytest.raises(AssertionError, match="Incompatible return value type"):
+            run(command, tmp_path)
+    else:
+        assert "Success: no issues found in 1 source file" in run(command, tmp_path)
+
+
+@pytest.mark.distribution
 def test_tests_of_the_sdist_run_against_the_installed_wheel(python, unpacked):
     chosen = ["test_readme.py", "test_environment.py", "house/test_contributing.py", "saving/test_versions.py"]
     command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
