@@ -210,7 +210,7 @@ def test_a_script_with_types_is_checked_strictly_against_the_wheel(python, tmp_p
 @pytest.mark.distribution
 def test_tests_of_the_sdist_run_against_the_installed_wheel(python, unpacked):
     chosen = ["test_readme.py", "test_environment.py", "house/test_contributing.py", "saving/test_versions.py"]
-    command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-m", "not long"]
     printed = run([*command, *(f"tests/{name}" for name in chosen)], unpacked)
     assert " passed" in printed and " skipped" not in printed
 
