@@ -215,10 +215,12 @@ def test_tests_of_the_sdist_run_against_the_installed_wheel(python, unpacked):
     assert " passed" in printed and " skipped" not in printed
 
 
-def test_the_versions_of_python_are_those_that_the_workflow_runs():
+def test_the_versions_of_python_are_those_that_the_readme_says_and_the_workflow_runs():
     declared = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    assert declared == re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"3\.\d+", re.search(r"tests were run on Linux with Python ([^;]*);", readme)[1]) == declared
+    assert set(declared) <= set(re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1]))
     assert PROJECT["requires-python"] == f">={declared[0]}"
 
 
