@@ -33,13 +33,13 @@ def stack_of(matrices: np.ndarray) -> KernelStack:
 def compare(name: str, combiner, stack: KernelStack, y: np.ndarray, C: float, calls: int) -> None:
     """Interleave unit and fit, print one line."""
     mean = stack.matrices().mean(axis=0)
-    machine, targets = BinaryMachine(y, C), (y > 0).astype(int)
+    machine = BinaryMachine(y, C)
     times = np.empty((calls, 2))
     for call in range(-1, calls):  # the first call loads compiled code
         start = perf_counter()
         SVC(kernel="precomputed", C=10.0, cache_size=2000).fit(mean, y)
         middle = perf_counter()
-        found = combiner.fit(stack, machine, targets)
+        found = combiner.fit(stack, machine)
         times[call] = middle - start, perf_counter() - middle
     low, median, high = np.percentile(times[:, 1] / times[:, 0], [25, 50, 75])
     unit, ours = 1e3 * np.median(times, axis=0)
@@ -108,7 +108,7 @@ def pairs(quick: bool) -> None:
         for call in range(-1, len(times)):  # the first call loads compiled code
             for place, one in enumerate((Mean(), combiner)):
                 start = perf_counter()
-                one.fit(stack, machine, labels)
+                one.fit(stack, machine)
                 times[call, place] = perf_counter() - start
         unit, ours = 1e3 * np.median(times, axis=0)
         print(f"{name:<34}{unit:>9.0f}{ours:>9.0f}{np.median(times[:, 1] / times[:, 0]):>8.1f}", flush=True)

@@ -88,7 +88,7 @@ def _fit(kernel: Linear | Gaussian, n: int, n_features: int, features: str = "au
     combiner = Projected(2, Softmax(), gating_components=2, features=features, max_iter=15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return combiner.fit(stack, BinaryMachine(y, 1.0), y, FitControl(tol=1e-6))
+        return combiner.fit(stack, BinaryMachine(y, 1.0), FitControl(tol=1e-6))
 
 
 def accuracy(quick: bool) -> None:

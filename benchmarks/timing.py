@@ -50,7 +50,7 @@ def compare(name: str, combiner: Combiner, stack: KernelStack, y: np.ndarray, re
     mean, machine, found = stack.matrices().mean(axis=0), BinaryMachine(y, C), []
 
     def fit() -> None:
-        found.append(combiner.fit(stack, machine, y, FitControl(np.random.RandomState(len(found)))))
+        found.append(combiner.fit(stack, machine, FitControl(np.random.RandomState(len(found)))))
 
     times = interleaved(lambda: unit(mean, y), fit, repeats=repeats)
     solves = np.median([sum(line["solves"] for line in one.history) for one in found])

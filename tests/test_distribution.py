@@ -182,17 +182,45 @@ def test_the_installed_wheel_works(python, tmp_path):
 
 
 @pytest.mark.distribution
+@pytest.mark.parametrize(
+    "wrong", ["", "\n\ndef wrong(model: MKLClassifier, X: Any) -> str:\n    return model.predict(X)\n"]
+)
+def test_a_script_with_types_is_checked_strictly_against_the_wheel(python, tmp_path, wrong):
+    pytest.importorskip("mypy")
+    script = (ROOT / "tests" / "user_script.py").read_text(encoding="utf-8") + wrong
+    (tmp_path / "user_script.py").write_text(script, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\n")  # nothing is ignored, no other settings are read
+    command = [
+        python,
+        "-m",
+        "mypy",
+        "--config-file",
+        "mypy.ini",
+        "--cache-dir",
+        tmp_path.parent / "mypy",
+        "user_script.py",
+    ]
+    if wrong:
+        with pytest.raises(AssertionError, match="Incompatible return value type"):
+            run(command, tmp_path)
+    else:
+        assert "Success: no issues found in 1 source file" in run(command, tmp_path)
+
+
+@pytest.mark.distribution
 def test_tests_of_the_sdist_run_against_the_installed_wheel(python, unpacked):
     chosen = ["test_readme.py", "test_environment.py", "house/test_contributing.py", "saving/test_versions.py"]
-    command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-m", "not long"]
     printed = run([*command, *(f"tests/{name}" for name in chosen)], unpacked)
     assert " passed" in printed and " skipped" not in printed
 
 
-def test_the_versions_of_python_are_those_that_the_workflow_runs():
+def test_the_versions_of_python_are_those_that_the_readme_says_and_the_workflow_runs():
     declared = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    assert declared == re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"3\.\d+", re.search(r"tests were run on Linux with Python ([^;]*);", readme)[1]) == declared
+    assert set(declared) <= set(re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1]))
     assert PROJECT["requires-python"] == f">={declared[0]}"
 
 

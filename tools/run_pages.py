@@ -41,7 +41,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    *("docs/index.md", "docs/which_method.md", "docs/clustering.md"),
+    *("docs/index.md", "docs/which_method.md", "docs/clustering.md", "docs/saving.md"),
     *("docs/guide/*.md", "docs/methods/*.md", "docs/coming_from/*.md"),
 )
 FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")

@@ -8,7 +8,12 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"changelog": "CHANGELOG.md", "code_of_conduct": "CODE_OF_CONDUCT.md", "contributing": "CONTRIBUTING.md"}
+PAGES = {
+    "changelog": "CHANGELOG.md",
+    "code_of_conduct": "CODE_OF_CONDUCT.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+}
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
 
 

@@ -1,4 +1,4 @@
-"""The former name of `kernelweave.saving`, whose names stay importable from here until 0.4."""
+"""`kernelweave.persistence` is deprecated since 0.3 and goes in 0.4; use those names of `kernelweave`."""
 
 from typing import Any
 

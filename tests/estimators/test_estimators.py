@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, SVR, OneClassSVM
 
+import kernelweave
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import FixedWeights, Mean
 from kernelweave.kernels import ChiSquared, Distance, Gaussian, KernelStack, Laplacian, Linear, Polynomial
@@ -230,3 +231,9 @@ def test_kernel_weights_of_a_list():
 def test_no_support_vectors_and_any_kernel(kernel):
     model = MKLRegressor([kernel]).fit(np.abs(X), np.full(80, 5.0))
     np.testing.assert_allclose(model.predict(np.abs(NEW)), 5.0)
+
+
+@pytest.mark.parametrize("name", [name for name in kernelweave.__all__ if isinstance(getattr(kernelweave, name), type)])
+def test_names_are_listed_before_a_fit(name):
+    model = getattr(kernelweave, name)()
+    assert {"fit", "get_params"} <= set(dir(model))  # scikit-learn's listing evaluates every property

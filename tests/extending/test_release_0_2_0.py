@@ -78,6 +78,8 @@ def test_targets_are_given_as_before():
             return kernelweave.combiners.Mean().fit(stack, machine, y, control)
 
     for combiner in (Chosen(), Whole()):
-        with pytest.warns(FutureWarning, match="the parameter `y` of"):
+        with pytest.warns(FutureWarning, match="`y` of") as told:
             fitted(combiner=combiner)
+        assert "the parameter `y` of" in str(told[0].message)
+        assert any("the argument `y` of Mean.fit is" in str(one.message) for one in told) == isinstance(combiner, Whole)
         np.testing.assert_array_equal(seen.pop(), np.searchsorted(np.unique(LABELS), LABELS))

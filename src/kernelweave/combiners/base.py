@@ -102,11 +102,17 @@ class Combiner(ABC, Parametrised):
             The loss, with its targets and costs; of explicit features, that of a sample, as the stack has all targets.
         control : FitControl, optional
         old
-            As ``fit(stack, machine, y, control)`` of version 0.2: y is the third argument then.
+            As ``fit(stack, machine, y, control)`` of version 0.2: y is the third argument then. It is deprecated since
+            0.3 and goes in 0.4; use ``training(stack).for_machine(machine, y)`` of `kernelweave.stacks` as the stack.
         """
         y = None
         if old or not (control is None or isinstance(control, FitControl)):
             y, control = control, old[0] if old else None
+            warn(
+                f"the argument `y` of {type(self).__name__}.fit is deprecated since 0.3 and goes in 0.4; use "
+                "fit(stack, machine, control), where kernelweave.stacks.training(stack).for_machine(machine, y) has y",
+                FutureWarning,
+            )
         stack = training(stack)
         if y is not None or getattr(stack, "targets", None) is None:
             stack = stack.for_machine(machine, y)

@@ -255,7 +255,6 @@ class KernelMachineEstimator(DecisionValues, ABC):
     def _chooses_cost(self) -> bool:
         return isinstance(self.C, str)
 
-    @property
     def _cost(self) -> float:
         return float(GCV_COSTS[-1] if self._chooses_cost else self.C)
 

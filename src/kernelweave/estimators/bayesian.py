@@ -28,7 +28,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pandas as pd
@@ -484,6 +484,12 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predicted values, of shape (n_samples,), and with `return_std` their standard deviations.

@@ -375,10 +375,10 @@ class MKLClassifier(ClassDecisions, KernelMachineEstimator):
         return self
 
     def _targets(self, counts: LabelCounts) -> ClassTargets:
-        by_class = self._weights_of_classes(counts, self._cost)
+        by_class = self._weights_of_classes(counts, self._cost())
         check_multiclass(self, len(self.classes_))
         n_jobs = self.n_jobs if self.approximation is None else None  # explicit features are solved for all classes
-        return ClassTargets(self._loss(), self.classes_, self._cost, by_class, self.multiclass, n_jobs)
+        return ClassTargets(self._loss(), self.classes_, self._cost(), by_class, self.multiclass, n_jobs)
 
     def _posteriors(self, posterior: Any, y: Any, fitted: Callable[[], ExactStack]) -> np.ndarray | None:
         if posterior is not None:

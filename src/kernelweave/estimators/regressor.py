@@ -210,7 +210,7 @@ class MKLRegressor(NumberPredictions, KernelMachineEstimator):
         loss = self._loss()
         if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
             self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
-        return NumberTargets(loss, self._cost, self.n_jobs if self.approximation is None else None)
+        return NumberTargets(loss, self._cost(), self.n_jobs if self.approximation is None else None)
 
     _machines = "svm", "squared-epsilon-insensitive"
     _smooth = "squared-epsilon-insensitive", "least-squares"

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -54,6 +54,8 @@ from .progress import bars_of
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory
 WHOLE_SHARE = 0.5  # share of the free memory that X of an exact fit may take
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -291,10 +293,10 @@ def _read_whole(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any
 # New samples
 
 
-def by_blocks(*, dask: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def by_blocks(*, dask: bool) -> Callable[[Method], Method]:
     """Let a method of an estimator, ``method(self, X, ...)``, take X in files and, with `dask`, Dask collections."""
 
-    def decorated(method: Callable[..., Any]) -> Callable[..., Any]:
+    def decorated(method: Method) -> Method:
         @wraps(method)
         def called(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
             if isinstance(X, TableInBlocks):
@@ -303,7 +305,7 @@ def by_blocks(*, dask: bool) -> Callable[[Callable[..., Any]], Callable[..., Any
                 return _results_on_dask(self, method.__name__, X, *arguments, **options)
             return method(self, X, *arguments, **options)
 
-        return called
+        return cast(Method, called)
 
     return decorated
 

@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from .._warnings import warn
 from ..validation import Whole, check
-from .statistics import TEST_NAME, TestResult, corrected_t_test, paired_f_test_5x2cv, paired_t_test
+from .statistics import TEST_NAME, TestResult, corrected_by_overlap, paired_f_test_5x2cv, paired_t_test
 
 _KEPT = 5  # samples of each class that a limited training part has first
 
@@ -424,7 +425,9 @@ class NestedFolds(Protocol):
         return folds
 
     def compare(self, first: Any, second: Any) -> TestResult:
-        return corrected_t_test(first, second, ratio=1.0 / (self.n_folds - 1))
+        """`NestedFolds.compare` is deprecated since 0.3 and goes in 0.4; use `paired_loss_test`."""
+        warn("`NestedFolds.compare` is deprecated since 0.3 and goes in 0.4; use `paired_loss_test`", FutureWarning)
+        return corrected_by_overlap(first, second, 1.0 / (self.n_folds - 1))
 
     def _limited(self, train: np.ndarray, strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         if self.max_train is None or len(train) <= self.max_train:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,44 @@ class _Part:
     view: str
     kernels: str
     names: list[str]
+
+
+@overload
+def view_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = None,
+    scoring: Any = None,
+    costs: Any = None,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    share_kernels: bool = True,
+    return_folds: Literal[False] = False,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> pd.DataFrame: ...
+
+
+@overload
+def view_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = None,
+    scoring: Any = None,
+    costs: Any = None,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    share_kernels: bool = True,
+    return_folds: Literal[True],
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> tuple[pd.DataFrame, pd.DataFrame]: ...
 
 
 def view_report(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -577,6 +577,14 @@ _REMEDIES = Remedies(
     alike="write the row labels alike, such as by view.set_axis(view.index.astype(str))",
     turned="transpose it (view.T)",
 )
+
+
+@overload
+def stack_views(views: Mapping[str, Any], y: None = None) -> pd.DataFrame: ...
+
+
+@overload
+def stack_views(views: Mapping[str, Any], y: Any) -> tuple[pd.DataFrame, pd.Series]: ...
 
 
 def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple[pd.DataFrame, pd.Series]:

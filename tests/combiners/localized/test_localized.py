@@ -132,7 +132,7 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     control, ends = FitControl(tol=1e-4), []
     for in_parts in (True, False):
         monkeypatch.setattr(GatedSum, "has_cheap_blocks", in_parts)
-        ends.append(Localized(l2=1e-3).fit(stack, machine, None, replace(control, rng=np.random.RandomState(0))))
+        ends.append(Localized(l2=1e-3).fit(stack, machine, replace(control, rng=np.random.RandomState(0))))
     assert len(solved) < sum(row["solves"] for end in ends for row in end.history)
     objectives = [end.history[-1]["objective"] for end in ends]
     assert objectives[0] == pytest.approx(objectives[1], rel=0.01)

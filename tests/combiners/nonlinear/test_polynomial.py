@@ -116,7 +116,7 @@ class TestHeldOutShare:
     def test_is_the_one_of_least_error_and_the_smallest_of_equals(self):
         stack, machine = KernelStack(KERNELS).fit(X), BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
         combiner = PolynomialMKL()
-        combiner.fit(stack, machine, Y, FitControl(np.random.RandomState(3)))
+        combiner.fit(stack, machine, FitControl(np.random.RandomState(3)))
         errors = {}
         for tau in (0.0, 0.25, 0.5, 1.0):  # as the docstring has them
             given = PolynomialMKL(ball_center=combiner._uniform(3), ball_radius=0.0, tau=tau)

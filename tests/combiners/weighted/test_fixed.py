@@ -28,7 +28,7 @@ MATRICES = stack.matrices()
     ],
 )
 def test_combined_kernel(combiner, theta, expected):
-    kernel = combiner.fit(stack, BinaryMachine(np.where(Y, 1.0, -1.0), 1.0), Y)
+    kernel = combiner.fit(stack, BinaryMachine(np.where(Y, 1.0, -1.0), 1.0))
     np.testing.assert_allclose(kernel.gram(), expected)
     np.testing.assert_allclose(kernel.cross(Views(X)), expected, atol=1e-12)
     assert kernel.cross(Views(NEW)).shape == (6, 25)

@@ -216,7 +216,7 @@ def test_rows_are_freed_with_the_kernel(kind):
 
 def product_of(stack):
     machine = Hinge().for_targets(Y, np.ones(N))
-    return Product().fit(stack, machine, Y).operand()
+    return Product().fit(stack, machine).operand()
 
 
 def test_products_of_kernels():
