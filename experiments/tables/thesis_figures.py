@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from experiments.declaration import Claim, Experiment, Method, Paper
 from experiments.tables.thesis_localized import CLOSED, SEEDED, C
 from kernelweave.combiners import Projected, Softmax
 from kernelweave.kernels import Linear
-from kernelweave.model_selection import SubjectProtocol, ThesisProtocol
+from kernelweave.model_selection import Split, SubjectProtocol, ThesisProtocol
 from kernelweave.reduction import reduced_svm
 
 _REGIONS = (1, 2, 3)
@@ -223,6 +224,8 @@ FIGURE_5_21 = _on_usps(
 _DIMENSIONS = (1, 2, 3, 4, 5)
 _LOCAL = {f"LPK (P = {regions}, R = {count})": Paper(98.0) for regions in (2, 3) for count in _DIMENSIONS[1:]}
 
+_IMAGE = "The test set has 80 images, eight of them of women, so one image is 1.25 points."
+
 FIGURE_5_22 = projection_experiment(
     "x64",
     _DIMENSIONS,
@@ -239,17 +242,83 @@ FIGURE_5_22 = projection_experiment(
     variant="gender",
     protocol=SubjectProtocol(),
     quick={"protocol": SubjectProtocol(n_folds=1)},
-    note="The test set has 80 images, eight of them of women, so one image is 1.25 points. Of PCA the thesis says that "
-    "it could not achieve more than 96 per cent. Unit gates are no row of the thesis.",
+    note=f"{_IMAGE} Of PCA the thesis says that it could not achieve more than 96 per cent. Unit gates are no row of "
+    "the thesis.",
     unit_gates=((2, 4),),
     claim=_ahead(
         "Local projections are more accurate than reductions and the SVM",
         regions=2,
         dimension=4,
         own="unit gates (P = 2, R = 4)",
-        reason="other test images",
-        details="A test image is 1.25 points, and which two images of each subject the thesis drew is not known.",
+        reason="one draw of test images: see figure-5.22-draws",
+        details="Which two images of each subject the thesis drew is not known, and that decides: over ten draws "
+        "(Figure 5.22-draws) the accuracy of the SVM alone has a deviation of more than a point. This draw is "
+        "a hard one, in Table 5.21 too.",
     ),
 )
 
-EXPERIMENTS = (FIGURE_5_19, FIGURE_5_20, FIGURE_5_21, FIGURE_5_22)
+
+# The same with ten draws of the test images, which differ by more than methods do.
+
+
+@dataclass(frozen=True)
+class DrawsOfImages(SubjectProtocol):
+    """`SubjectProtocol` for several draws of the test images, each with one result, the mean of its folds.
+
+    Parameters
+    ----------
+    n_test, n_folds, random_state : see `SubjectProtocol`
+        `random_state` is that of the first draw, the others follow.
+    n_draws : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from experiments.tables.thesis_figures import DrawsOfImages
+    >>> subject = np.repeat(np.arange(40), 10)
+    >>> folds = DrawsOfImages(n_draws=2).split(subject < 4, stratify=True, groups=subject)
+    >>> [fold.run for fold in folds] == [0] * 8 + [1] * 8, bool((folds[0].test == folds[8].test).all())
+    (True, False)
+    """
+
+    n_draws: int = 10
+    one_result_per_run = True
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.n_draws} draws of {super().in_words}; one result per draw"
+
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
+        return [
+            dataclasses.replace(fold, run=draw)
+            for draw in range(self.n_draws)
+            for fold in SubjectProtocol(self.n_test, self.n_folds, random_state=self.random_state + draw).split(
+                y, stratify, groups=groups
+            )
+        ]
+
+
+_RIVALS_5_22 = ("SVM", "PCA (R = 4)", "LFDA (R = 4)", "GPK (R = 4)")
+
+FIGURE_5_22_DRAWS = dataclasses.replace(
+    FIGURE_5_22,
+    name="figure-5.22-draws",
+    title="Projections on OLIVETTI, ten draws of the test images",
+    methods=tuple(row for row in FIGURE_5_22.methods if row.name in (*_RIVALS_5_22, "LPK (P = 2, R = 4)")),
+    layout={},
+    protocol=DrawsOfImages(),
+    quick={"protocol": DrawsOfImages(n_folds=1, n_draws=2)},
+    note="Rows of Figure 5.22 whose figures the text states for four dimensions, and PCA. The thesis has one draw; "
+    f"the first of these is that of Figure 5.22, and the deviation is over draws. {_NOTE} {_IMAGE}",
+    claim=_ahead(
+        "Local projections are more accurate than reductions and the SVM",
+        regions=2,
+        dimension=4,
+        reason="the thesis has one draw",
+        details="Draws differ by more than methods do.",
+        remark="ten draws of the test images",
+        again=True,
+    ),
+)
+
+EXPERIMENTS = (FIGURE_5_19, FIGURE_5_20, FIGURE_5_21, FIGURE_5_22, FIGURE_5_22_DRAWS)

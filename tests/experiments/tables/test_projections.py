@@ -15,12 +15,12 @@ from experiments.reports.sections import TextTable, heading, results_cells, sect
 from experiments.reports.writing import markdown
 from experiments.runner import fingerprint, run_experiment
 from experiments.tables.sldr import sldr
-from experiments.tables.thesis_figures import projection_experiment
+from experiments.tables.thesis_figures import DrawsOfImages, projection_experiment
 from kernelweave import MKLClassifier
 from kernelweave.combiners import Projected, Softmax
 from kernelweave.datasets import load_dataset
 from kernelweave.kernels import Linear
-from kernelweave.model_selection import ThesisProtocol
+from kernelweave.model_selection import SubjectProtocol, ThesisProtocol
 from kernelweave.reduction import reduced_svm
 from small_experiment import SMALL
 
@@ -146,3 +146,18 @@ def test_regions_reach_above_one_projection(data):
         for name in ("GPK (R = 1)", "LPK (P = 2, R = 1)")
     )
     assert two > 90 > one
+
+
+def test_draws_of_images_are_those_of_one_draw_after_the_other():
+    subject = np.repeat(np.arange(6), 4)
+    y = subject < 2
+    protocol = DrawsOfImages(n_draws=3, random_state=5)
+    folds = protocol.split(y, True, groups=subject)
+    alone = [
+        fold for draw in range(3) for fold in SubjectProtocol(random_state=5 + draw).split(y, True, groups=subject)
+    ]
+    assert protocol.one_result_per_run and [fold.run for fold in folds] == [0, 0, 1, 1, 2, 2]
+    for fold, other in zip(folds, alone, strict=True):
+        for part in ("train", "validation", "test"):
+            assert (getattr(fold, part) == getattr(other, part)).all()
+    assert len(DrawsOfImages(n_folds=1, n_draws=2).split(y, True, groups=subject)) == 2
