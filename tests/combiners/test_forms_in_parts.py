@@ -123,7 +123,7 @@ def test_whole_fits_reach_the_same_objective(combiner, machine, samples):
     for storage in ("dense", "lazy"):
         stack, own = KernelStack(KERNELS, storage=storage).fit(samples), clone(combiner)
         control = FitControl(np.random.RandomState(0), tol=1e-5)
-        ends.append(own.fit(stack, MACHINES[machine], SIGNS, control).history[-1]["objective"])
+        ends.append(own.fit(stack, MACHINES[machine], control).history[-1]["objective"])
         shares.append(getattr(own, "tau_", 0.0))
     assert abs(ends[0] - ends[1]) <= 1e-3 * max(1.0, abs(ends[0]))
     assert shares[0] == shares[1]
@@ -134,7 +134,7 @@ def test_held_out_share_reads_the_products():
     kernels = [Linear([0]), Linear([2])]
     for storage in ("dense", "lazy"):
         stack, combiner = KernelStack(kernels, None, storage=storage).fit(X), PolynomialMKL(degree=2)
-        combiner.fit(stack, BinaryMachine(signs, 10.0), signs, FitControl(np.random.RandomState(0)))
+        combiner.fit(stack, BinaryMachine(signs, 10.0), FitControl(np.random.RandomState(0)))
         assert combiner.tau_ > 0.0
 
 
@@ -184,7 +184,7 @@ def test_products_fit_and_differences_are_refused():
         combiner = KernelDifference(form)
         assert reason in combiner.needs()["gram"]
         with pytest.raises(LazyStorageError, match=r"60 x 60 float64"):
-            combiner.fit(stack, MACHINES["binary"], SIGNS)
-    lazy = Product().fit(stack, MACHINES["binary"], SIGNS)
-    dense = Product().fit(KernelStack(KERNELS).fit(X), MACHINES["binary"], SIGNS)
+            combiner.fit(stack, MACHINES["binary"])
+    lazy = Product().fit(stack, MACHINES["binary"])
+    dense = Product().fit(KernelStack(KERNELS).fit(X), MACHINES["binary"])
     assert lazy.solution.objective == pytest.approx(dense.solution.objective, rel=1e-3)
