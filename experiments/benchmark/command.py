@@ -84,7 +84,7 @@ def _run_task(chosen: argparse.Namespace, name: str, until: float | None) -> Non
         )
     say([f"left out: {reason}" for reason in absent])
     if len(cells):
-        say(task_sections(task, cells))
+        print("\n\n".join(task_sections(task, cells)))
         if chosen.page is not None:
             save_task(cells, task_file(chosen.page, name))
 

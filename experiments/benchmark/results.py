@@ -119,7 +119,7 @@ def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def save_results(cells: pd.DataFrame, path: Any) -> None:
-    """Write a table of cells as one compact JSON file, with numbers of six digits.
+    """Write a table of cells as one compact JSON file, with numbers of six digits, and accuracies of twelve.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def save_results(cells: pd.DataFrame, path: Any) -> None:
         method  accuracy
     0  EasyMKL       0.9
     """
-    columns = {name: [_short(value) for value in cells[name]] for name in COLUMNS if name in cells}
+    columns = {name: [_short(value, name) for value in cells[name]] for name in COLUMNS if name in cells}
     about = json.dumps(cells.attrs.get("about", {"version": __version__}))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(values)}" for name, values in columns.items())
     text = f'{{"format": {_FORMAT}, "about": {about}, "columns": {{\n{lines}\n}}}}\n'
@@ -173,10 +173,10 @@ def read_results(path: Any) -> pd.DataFrame:
     return table
 
 
-def _short(value: Any) -> Any:
-    """A value as JSON holds it, numbers of six digits."""
+def _short(value: Any, column: str) -> Any:
+    """A value as JSON holds it, numbers of six digits; accuracies of twelve, whose ties count in ranks."""
     if isinstance(value, float | np.floating):
-        return None if np.isnan(value) else float(f"{value:.6g}")
+        return None if np.isnan(value) else float(f"{value:.{12 if column == 'accuracy' else 6}g}")
     return int(value) if isinstance(value, int | np.integer) else str(value)
 
 
