@@ -5,7 +5,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
+from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 
 rng = np.random.default_rng(0)
 N, N_TRAIN = 50, 36
@@ -34,3 +34,13 @@ def scaled(frame):
         columns = [f"{view}__0", f"{view}__1"]
         frame[columns] = StandardScaler().fit(frame[columns][:N_TRAIN].dropna()).transform(frame[columns])
     return frame
+
+
+def rounds_alike():
+    """Whether kernels of views that were scaled by hand are equal to the last bit to those that scale them.
+
+    They are not where a data frame's columns lie in memory in another order than those of its selections (pandas 2.1).
+    """
+    pairs = ((KERNELS, scaled(X)), (with_scalers(KERNELS), X))
+    by_hand, inside = (KernelStack(kernels).fit(frame[:N_TRAIN]) for kernels, frame in pairs)
+    return np.array_equal(by_hand.matrices(), inside.matrices())

@@ -109,7 +109,7 @@ def test_odd_tables_have_finite_models(table, combiner):
 
 @pytest.mark.usefixtures("_blocks")
 def test_missing_views_agree_with_the_exact_model():
-    table = pd.DataFrame(X, columns=["u__0", "u__1", "v__0", "v__1"])
+    table = pd.DataFrame(X.copy(), columns=["u__0", "u__1", "v__0", "v__1"])
     table.loc[::7, ["v__0", "v__1"]] = np.nan
     table.loc[3::7, ["u__0", "u__1"]] = np.nan
     kernels = [Gaussian("u"), Linear("v")]

@@ -82,7 +82,7 @@ def test_a_rare_class_is_equal_to_some_of_many_columns_by_chance():
 
 
 def test_sparse_views():
-    counts = sp.random_array((N, 400), density=0.1, random_state=rng, format="lil")
+    counts = sp.random(N, 400, density=0.1, random_state=rng, format="lil")
     counts[:, [33]] = (LABELS == "ill")[:, None] * 2.0 + (LABELS == "late")[:, None]
     X = stack_views({"counts": counts.tocsr()})
     (name,) = copies_of_target(X, LABELS, column_kinds(X), "classification")
@@ -147,7 +147,7 @@ def test_sparse_text_and_similarity():
     rng = np.random.default_rng(3)
     import scipy.sparse as sp
 
-    counts = sp.random_array((40, 300), density=0.2, random_state=rng, format="csr")
+    counts = sp.random(40, 300, density=0.2, random_state=rng, format="csr")
     rows = np.arange(40)
     rows[3] = 1
     notes = [f"seen {i} and {i * i} with care" for i in rows]

@@ -211,7 +211,7 @@ class TestCohortModel:
 
     def test_boosted_trees_hold_cells_but_no_row(self, tmp_path):
         model = self.fitted("boosting")
-        assert len(rows_in(model, tmp_path)) == 0 and cells_in(model, tmp_path) > 0.05
+        assert len(rows_in(model, tmp_path)) == 0 and 0 < cells_in(model, tmp_path) < 0.5
 
     def test_a_kernel_machine_holds_rows_of_support_vectors(self, tmp_path):
         assert len(rows_in(self.fitted("mean"), tmp_path)) > 10

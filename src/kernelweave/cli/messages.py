@@ -176,9 +176,12 @@ def working(description: str) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not console.is_terminal:  # rich prints an empty line there, even for a display that is disabled
+        yield lambda text: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(one_line(description), total=None)
         yield lambda text: progress.update(task, description=one_line(text))
 
@@ -189,10 +192,13 @@ def counting(description: str, width: int) -> Iterator[Callable[[int, int, str],
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    text = TextColumn(f"{{task.description:<{width}}}", markup=False)
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total, what: None
+        return
+    text = TextColumn(f"{{task.description:<{width}}}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+    with Progress(*columns, console=console) as bars:
         bar = bars.add_task(description, total=None)
 
         def show(done: int, total: int, what: str) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.integrate import trapezoid
 
 from ..recipes.tasks import CLASSES, NUMBERS, SURVIVAL
 from ..reporting.content import Block, Cell, Column, Heatmap, Line, Lines, Scatter, Section, Table, Text
@@ -113,7 +114,7 @@ def _curves(outcome: CompareOutcome, found: OutOfFold, names: list[str]) -> list
         folds = _ranked(outcome, found, place)
         if folds:
             x, y = mean_curve([roc_points(*fold) for fold in folds], steps=False)
-            roc.append(Line(_with_area(names[place], np.trapezoid(y, x), "AUC"), *_thinned(x, y)))
+            roc.append(Line(_with_area(names[place], trapezoid(y, x), "AUC"), *_thinned(x, y)))
             x, y = mean_curve([precision_points(*fold) for fold in folds], steps=True)
             area = float(np.sum(np.diff(x) * y[1:]))
             recalled.append(Line(_with_area(names[place], area, "average precision"), *_thinned(x, y)))

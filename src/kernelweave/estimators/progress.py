@@ -22,10 +22,10 @@ def progress_bar(description: str, *, transient: bool = False) -> Iterator[Calla
 
     around = getattr(_shown, "bars", None)
     console = Console(stderr=True) if transient else None
-    disabled = console is not None and not console.is_terminal
-    own: Any = (
-        Progress(console=console, transient=transient, disable=disabled) if around is None else nullcontext(around)
-    )
+    if around is None and console is not None and not console.is_terminal:
+        yield lambda done, total: None  # rich prints an empty line there, even for a display that is disabled
+        return
+    own: Any = Progress(console=console, transient=transient) if around is None else nullcontext(around)
     with own as bars:
         _shown.bars = bars
         bar = bars.add_task(description, total=None)

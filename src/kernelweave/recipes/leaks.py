@@ -234,9 +234,9 @@ def merged_groups(groups: Any, twins: Twins | None) -> np.ndarray | None:
     given = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1].reshape(-1)
     if given is None or twins is None:
         return given if twins is None else twins.sets
-    edges = coo_array((np.ones(len(given)), (given, twins.sets)))
-    n_given, n_sets = edges.shape
-    graph = coo_array((edges.data, (edges.row, edges.col + n_given)), shape=(n_given + n_sets,) * 2)
+    n_given, n_sets = given.max() + 1, twins.sets.max() + 1
+    ends = given.astype(np.int32), (twins.sets + n_given).astype(np.int32)  # SciPy 1.11 reads no larger integers
+    graph = coo_array((np.ones(len(given)), ends), shape=(n_given + n_sets,) * 2)
     return connected_components(graph, directed=False)[1][given]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d, validate_data
 
@@ -447,7 +448,7 @@ def check_one_table(X: Any) -> None:
             f"X is an {type(X).__name__}, which MKLClassifier, MKLRegressor, MKLOneClass and CohortModel read block by "
             "block; here X must be in memory: pass X.rows(0, X.n_samples)"
         )
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse matrix by keys is a dict in SciPy 1.11
         names = [repr(name) for name in list(X)[:_SHOWN]]
         what = "a dict"
     elif isinstance(X, list | tuple) and any(_is_table(entry) for entry in X):
