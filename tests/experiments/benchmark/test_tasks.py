@@ -77,20 +77,15 @@ def test_cells_of_another_version_do_not_count(tmp_path, monkeypatch):
 
 
 def test_the_section_has_the_figures_of_its_cells():
-    cells = made_up(
-        CLUSTERS,
-        {
-            "mean": {"cora": 40.0, "ngs": 90.0},
-            "SNF": {"cora": 30.0, "ngs": 95.0},
-            "k-means": {"cora": 20.0, "ngs": 80.0},
-        },
-    )
+    sets = ("cora", "ngs", "pie10")
+    values = {"mean": (40.0, 90.0, 50.0), "SNF": (30.0, 95.0, 40.0), "k-means": (20.0, 80.0, 10.0)}
+    cells = made_up(CLUSTERS, {method: dict(zip(sets, own, strict=True)) for method, own in values.items()})
     text = "\n".join(task_sections(CLUSTERS, cells))
-    assert "the best mean rank of 3 is that of *mean* (1.5)" in text
-    assert "*mean* is ahead on 1 of 2 data sets and behind on 1, with 65.0 against 62.5 in the mean" in text
-    assert "| mean | 1.5 | 65.0 | **40.0** | 90.0 | 1.50 |" in text
-    assert "| SNF (rival) | 1.5 | 62.5 | 30.0 | **95.0** | 1.50 |" in text
-    assert "2 data sets, 2 seeds each" in text
+    assert "the best mean rank of 3 is that of *mean* (1.3)" in text
+    assert "*mean* is ahead on 2 of 3 data sets and behind on 1, with 60.0 against 55.0 in the mean" in text
+    assert "| mean | 1.3 | 60.0 | **40.0** | 90.0 | **50.0** | 1.50 |" in text
+    assert "| SNF (rival) | 1.7 | 55.0 | 30.0 | **95.0** | 40.0 | 1.50 |" in text
+    assert "3 data sets, 2 seeds each" in text
 
 
 def test_the_least_loss_is_best_and_failures_are_last():
